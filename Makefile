@@ -99,8 +99,8 @@ install:
 	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-decoder .build/release/hwdaemon-encoder \
 	    .build/release/hwdaemon-probe .build/release/hwdaemon-transfer .build/release/hwdaemon-verify .build/release/hwctl-media \
 	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
-	install -m 644 capabilities.json $(SHARE)/hwdaemon/
-	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(SHARE)/doc/hwdaemon/
+	install -m 644 capabilities.json presets.json $(SHARE)/hwdaemon/
+	install -m 644 README.md LICENSE.md docs/*.md docs/*.schema.json $(SHARE)/doc/hwdaemon/
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
 	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install

@@ -49,6 +49,9 @@ let package = Package(
             name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
+            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Export", swiftSettings: pure,
+            linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
+        .target(
             name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Sessions",
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
 
@@ -153,7 +156,7 @@ let package = Package(
             name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
             swiftSettings: common),
         .target(
-            name: "HWClient", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .target(
             name: "HWDControlCommands",
@@ -165,8 +168,9 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDLibAV", "HWDMediaFile", "HWDModel",
-                "HWDSessions",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
+                "HWDMediaFile",
+                "HWDModel", "HWDSessions",
                 "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
@@ -176,6 +180,7 @@ let package = Package(
 
         .testTarget(name: "ModelTests", dependencies: ["HWDModel"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["HWDHEVC", "HWDModel", "HWDWire"], swiftSettings: common),
+        .testTarget(name: "ExportTests", dependencies: ["HWDExport", "HWDModel"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],

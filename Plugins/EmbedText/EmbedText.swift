@@ -16,6 +16,9 @@ struct HWDEmbedText: BuildToolPlugin {
         case "HWDSessions":
             let file = context.package.directoryURL.appendingPathComponent("capabilities.json")
             return [embed(context, file, in: "Capabilities")]
+        case "HWDExport":
+            let file = context.package.directoryURL.appendingPathComponent("presets.json")
+            return [embed(context, file, in: "ExportCatalogue")]
         default:
             return []
         }

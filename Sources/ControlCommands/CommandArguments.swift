@@ -10,18 +10,22 @@ package enum CommandArguments {
         StandardDescriptors.reserve()
         let arguments = Program.arguments
         if let argument = mistakenFileName(in: arguments) {
-            Console.note("\(argument) is not an option; if it is a file, write it as ./\(argument)")
+            Console.error("\(argument) is not an option; if it is a file, write it as ./\(argument)")
             exit(ExitStatus.usage.rawValue)
         }
         return arguments
     }
 
+    private static let shortOptions: Set = ["-h", "-q", "-v", "-y"]
+
     /// The first argument such as `-dash.mp4`, which the parser would read as the short options -d, -a, -s and -h.
     ///
-    /// `-h` is the only short option; numbers are values.
+    /// Numbers are values.
     private static func mistakenFileName(in arguments: [String]) -> String? {
         arguments.prefix { $0 != "--" }.first { argument in
-            guard argument.hasPrefix("-"), let second = argument.dropFirst().first, argument != "-h" else {
+            guard argument.hasPrefix("-"), let second = argument.dropFirst().first,
+                !shortOptions.contains(argument)
+            else {
                 return false
             }
             return second != "-" && second != "." && !second.isNumber

@@ -5,13 +5,45 @@ package import HWClient
 package import HWDModel
 internal import HWDSystem
 internal import HWDWire
+internal import Synchronization
 
 /// hwctl's output: results on standard output, everything else on standard error.
 ///
 /// Texts of daemons, drivers and files must not control the terminal, so all but `write` clean what they print.
 package enum Console {
+    /// How much is written to standard error.
+    package enum Verbosity: Int, Sendable {
+        /// Errors and warnings.
+        case quiet
+        /// A line for each file too.
+        case brief
+        /// Notes too.
+        case normal
+        /// What the command does, too, and what a private daemon logs.
+        case verbose
+    }
+
+    private static let level = Atomic<Int>(Verbosity.normal.rawValue)
+
+    /// How much is written to standard error.
+    package static var verbosity: Verbosity {
+        get { Verbosity(rawValue: level.load(ordering: .relaxed)) ?? .normal }
+        set { level.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// Writes one line to standard error: a warning, or a note where notes are wanted.
+    package static func note(_ text: String) {
+        if verbosity.rawValue >= Verbosity.normal.rawValue || text.hasPrefix("warning: ") { error(text) }
+    }
+
+    /// Writes the line of one file to standard error, unless only errors and warnings are wanted.
+    package static func file(_ text: String) { if verbosity != .quiet { error(text) } }
+
+    /// Writes a line about what the command does to standard error, where that is wanted.
+    package static func detail(_ text: String) { if verbosity == .verbose { error(text) } }
+
     /// Writes one line to standard error, whatever the text contains.
-    package static func note(_ text: String) { write(2, "hwctl: \(FileName.printable(text))\n") }
+    package static func error(_ text: String) { write(2, "hwctl: \(FileName.printable(text))\n") }
 
     /// Writes a line to standard output.
     ///
@@ -64,7 +96,7 @@ package enum Console {
 
 /// A failure of a command: the line on standard error and the exit code.
 package struct CommandFailure: Error {
-    /// One sentence.
+    /// One sentence; empty where nothing is printed.
     package let reason: String
     /// The exit code.
     package let exitCode: Int32
@@ -78,9 +110,23 @@ package struct CommandFailure: Error {
     /// 128 + SIGINT, as shells count.
     package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
 
-    /// The same after the output is complete.
+    /// 128 + SIGPIPE: standard output is a pipe that nobody reads any more. No line reports it, as of other filters.
+    package static let closedPipe = CommandFailure(exitCode: 141, reason: "")
+
+    /// An interruption after the output is complete.
     package static let interruptedVerification = CommandFailure(
         exitCode: 130, reason: "interrupted; the output is complete and was not verified")
+
+    /// An interruption between or within several files.
+    package static func interruptedBatch(written: Int) -> CommandFailure {
+        CommandFailure(
+            exitCode: 130, reason: "interrupted; \(written == 1 ? "1 file is" : "\(written) files are") written")
+    }
+
+    /// The failure of several files, of which this is the worst.
+    package func inBatch(_ summary: String) -> CommandFailure {
+        CommandFailure(exitCode: exitCode, reason: summary)
+    }
 
     /// A failure to verify an output that is complete.
     package var unverified: CommandFailure {
@@ -138,17 +184,19 @@ extension ParsableCommand {
             try body()
         } catch {
             let failure = CommandFailure(error).describing(output: output)
-            Console.note(failure.reason)
+            if !failure.reason.isEmpty { Console.error(failure.reason) }
             throw ExitCode(failure.exitCode)
         }
     }
 }
 
 extension Daemon {
-    /// The machine's daemon, or a private one, which a line on standard error announces.
+    /// The machine's daemon, or a private one, which a line announces where details are wanted.
     package static func findAndReport() throws -> Daemon {
-        let daemon = try find()
-        if daemon.isPrivate { Console.note("no daemon on \(defaultAddress): using a private one for this command") }
+        let daemon = try find(logs: Console.verbosity == .verbose)
+        if daemon.isPrivate {
+            Console.detail("no daemon on \(defaultAddress): using a private one for this command")
+        }
         return daemon
     }
 }

@@ -36,6 +36,9 @@ package struct ProbeCommand: ParsableCommand {
             discussion: "Default: those without a kept result."))
     var verify: Bool?
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

@@ -24,6 +24,9 @@ package struct PropertiesCommand: ParsableCommand {
     @Flag(help: "List the software decoder's properties, unless --encoder names another.")
     var decoder = false
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

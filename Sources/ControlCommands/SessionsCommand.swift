@@ -11,6 +11,9 @@ package struct SessionsCommand: ParsableCommand {
         commandName: "sessions",
         abstract: "List the daemon's running sessions: your own, or all of them for root.")
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

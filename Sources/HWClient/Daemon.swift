@@ -34,7 +34,12 @@ public final class Daemon: Sendable {
     /// missing or has no listener; it inherits its socket and ends with this object or this process.
     /// - Throws: `permissionDenied`, with the group to join; `notRunning` for an explicit address; `connectionFailed` if
     ///   a private daemon does not start.
-    public static func find() throws(ClientError) -> Daemon {
+    public static func find() throws(ClientError) -> Daemon { try find(logs: false) }
+
+    /// As `find()`.
+    ///
+    /// - Parameter logs: whether a private daemon logs what it does on this process's standard error.
+    public static func find(logs: Bool) throws(ClientError) -> Daemon {
         if let explicit = Environment.value("HWDAEMON_SOCKET") {
             let daemon = Daemon(address: explicit)
             _ = try daemon.connect()
@@ -45,7 +50,7 @@ public final class Daemon: Sendable {
             _ = try daemon.connect()
             return daemon
         } catch  where error.code == .notRunning {
-            return Daemon(try PrivateDaemon())
+            return Daemon(try PrivateDaemon(isVerbose: logs))
         }
     }
 

@@ -13,7 +13,9 @@ final class PrivateDaemon: Sendable {
     private let lifetime: OwnedFD
 
     /// Starts `hwdaemon`; clients can connect at once, because the socket listens before the process runs.
-    init() throws(ClientError) {
+    ///
+    /// - Parameter isVerbose: whether it logs what it does on standard error, and not errors alone.
+    init(isVerbose: Bool) throws(ClientError) {
         let executable = try Self.executable()
         do throws(SystemError) {
             let listener = try UnixSocket.listenAbstractAutobind()
@@ -23,7 +25,10 @@ final class PrivateDaemon: Sendable {
             child = try ChildProcess(
                 spawning: executable,
                 // The session itself reports its failures; warnings of the daemon would repeat them.
-                arguments: ["--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level", "error"],
+                arguments: [
+                    "--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level",
+                    isVerbose ? "info" : "error",
+                ],
                 files: [
                     ChildProcess.File(listener.rawValue, as: 3), ChildProcess.File(ends.first.rawValue, as: 4),
                 ],

@@ -11,8 +11,8 @@ struct HWCtl: ParsableCommand {
         abstract: "Encode and decode video in hardware or software through hwdaemon.",
         discussion: """
             hwctl connects to the daemon at /run/hwdaemon/hwdaemon.sock, or at $HWDAEMON_SOCKET if that is set. \
-            If no daemon listens on the default socket, hwctl starts a private one for the duration of the command \
-            and prints a note; it never does so if $HWDAEMON_SOCKET is set.
+            If no daemon listens on the default socket, hwctl starts a private one for the duration of the command, \
+            which -v reports; it never does so if $HWDAEMON_SOCKET is set.
 
             EXIT STATUS
               0  success              1  verify, encode --verify: something was lost that was not
@@ -21,15 +21,19 @@ struct HWCtl: ParsableCommand {
              66  input not found     69  required hardware or the daemon is not available
              70  internal error      73  output cannot be created   74  input or output error
              75  limit, try later    77  permission denied         130  interrupted
+            141  standard output was closed by its reader
 
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
               HWDAEMON_DEVICES  render nodes of a private daemon, separated by colons
+              HWDAEMON_PRESETS_DIR  presets of an administrator, instead of
+                                /etc/hwdaemon/presets.d
             """,
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
+            PresetsCommand.self, SettingsCommand.self, ProbeCommand.self, PropertiesCommand.self,
+            SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])
 
@@ -37,8 +41,12 @@ struct HWCtl: ParsableCommand {
 }
 
 extension MediaError: CommandError {
-    /// The reason and the exit code; an interruption exits with 130.
+    /// The reason and the exit code; an interruption exits with 130, a closed pipe with 141 and without a reason.
     package var commandFailure: CommandFailure {
-        kind == .interrupted ? .interrupted : CommandFailure(exitStatus, reason)
+        switch kind {
+        case .interrupted: .interrupted
+        case .closedPipe: .closedPipe
+        default: CommandFailure(exitStatus, reason)
+        }
     }
 }

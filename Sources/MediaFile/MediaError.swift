@@ -22,6 +22,8 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
         case unsupported
         /// `cancel()` was called.
         case interrupted
+        /// Standard output is a pipe that nobody reads any more.
+        case closedPipe
         /// Invalid use: an unknown file extension, an output that is the input, packets out of order.
         case usage
     }
@@ -46,7 +48,7 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
         case .noInput: .noInput
         case .badInput, .unsupported: .badInput
         case .cannotCreate: .cannotCreate
-        case .io, .interrupted: .ioError
+        case .io, .interrupted, .closedPipe: .ioError
         case .noPermission: .noPermission
         case .usage: .usage
         }

@@ -31,7 +31,7 @@ struct HWCtlMain {
             execv(path, CommandLine.unsafeArgv)
         }
         let reason = String(cString: strerror(errno))
-        Console.note("hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)")
+        Console.error("hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)")
         exit(ExitStatus.software.rawValue)
     }
 }

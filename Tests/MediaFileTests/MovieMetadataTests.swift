@@ -39,8 +39,11 @@ import Testing
         let (_, notes) = try remux(try Self.movie(Self.camera, scratch), to: output)
         let tags = try Self.tags(output)
         for (key, value) in Self.camera { #expect(tags[key] == value, "\(key): \(tags)") }
-        // ©xyz, for players that do not read QuickTime's keys.
-        if ending == "mp4" { #expect(tags["location"] == Self.camera["com.apple.quicktime.location.ISO6709"]) }
+        // User data, for players that do not read QuickTime's keys.
+        let mapped = ["location": "location.ISO6709", "make": "make", "model": "model", "date": "creationdate"]
+        for (name, key) in mapped where ending == "mp4" {
+            #expect(tags[name] == Self.camera["com.apple.quicktime.\(key)"], "\(name): \(tags)")
+        }
         #expect(notes == [])
         try run("ffmpeg", "-v", "error", "-xerror", "-i", output, "-f", "null", "-")
     }

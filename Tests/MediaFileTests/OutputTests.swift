@@ -95,7 +95,7 @@ import Testing
             } catch {
                 #expect(error.kind == .usage)
                 #expect(error.exitStatus == .usage)
-                #expect(error.reason.contains(".mov, .mp4, .hevc"))
+                #expect(error.reason.contains(".mov, .mp4, .mkv, .ts, .nut, .hevc"))
             }
         }
     }

@@ -143,17 +143,17 @@ import Testing
         }
     }
 
-    @Test func qualityLevelIsGStreamersUnlessSpeedIsPrioritized() throws {
+    @Test func qualityLevelIsGStreamersUnlessSpeedOrCompressionIsPrioritized() throws {
         let levels: [VAConfigAttribType: UInt32] = [VAConfigAttribEncQualityRange: 7]
         var settings = try EncoderSettings(
             try configuration(), DriverLimits(path: try path(Self.icl), attributes: attributes(levels), sizes: nil))
         #expect(settings.qualityLevel == 4)
-        settings = try EncoderSettings(
-            try configuration(["PrioritizeEncodingSpeedOverQuality": .bool(true)]),
-            DriverLimits(
-                path: try path(Self.icl),
-                attributes: attributes(levels), sizes: nil))
-        #expect(settings.qualityLevel == 7)
+        for (prefersSpeed, level) in [(true, 7), (false, 1)] {
+            settings = try EncoderSettings(
+                try configuration(["PrioritizeEncodingSpeedOverQuality": .bool(prefersSpeed)]),
+                DriverLimits(path: try path(Self.icl), attributes: attributes(levels), sizes: nil))
+            #expect(settings.qualityLevel == level)
+        }
         for (range, level) in [(32, 4), (3, 3), (1, nil)] as [(UInt32, Int?)] {
             settings = try EncoderSettings(
                 try configuration(),

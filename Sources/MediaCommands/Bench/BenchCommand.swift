@@ -10,6 +10,11 @@ struct BenchCommand: ParsableCommand {
         commandName: "bench",
         abstract: "Compare this machine's hardware and software encoders on a clip.",
         discussion: """
+            EXAMPLES
+              hwctl bench clip.mp4
+              hwctl bench --bitrate 1M,2M,4M,8M --plot quality.svg clip.mp4
+              hwctl bench --seconds 10 --preset fast --json clip.mkv >bench.json
+
             Decodes the first frames of INPUT into memory, then encodes them through sessions of the daemon, in hardware \
             and in software, once at each bit rate, one session after another at full speed. Each coded stream is \
             decoded by libavcodec and compared with the source. If there is no hardware, or it cannot encode the clip, \
@@ -31,11 +36,6 @@ struct BenchCommand: ParsableCommand {
               PSNR-Y        PSNR of luma
               SSIM          structural similarity of 8x8 blocks four samples apart,
                             averaged over frames, planes weighted by their size
-
-            EXAMPLES
-              hwctl bench clip.mp4
-              hwctl bench --bitrate 1M,2M,4M,8M --plot quality.svg clip.mp4
-              hwctl bench --seconds 10 --preset fast --json clip.mkv >bench.json
             """)
 
     enum Only: String, ExpressibleByArgument, CaseIterable { case hardware, software }
@@ -55,7 +55,7 @@ struct BenchCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Bit rates in bits per second, with suffix k or M, separated by commas.",
-            discussion: "By default four rates that suit the clip's size and frame rate.", valueName: "rate,…"))
+            discussion: "By default four rates that suit the clip's size and frame rate.", valueName: "rate,..."))
     var bitrate: String?
 
     @Option(help: ArgumentHelp("The x265 preset: speed against compression (software only).", valueName: "name"))
@@ -72,6 +72,9 @@ struct BenchCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Keep the coded streams in this directory, as Annex B.", valueName: "directory"))
     var keep: String?
+
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false

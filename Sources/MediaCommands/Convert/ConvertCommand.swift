@@ -11,6 +11,15 @@ struct ConvertCommand: ParsableCommand {
         commandName: "convert",
         abstract: "Convert raw frames between Y'CbCr and RGB formats, and scale them.",
         discussion: """
+            EXAMPLES
+              hwctl convert in.p010 out.f16 --size 3840x2160 --from p010 --to rgba16f --transfer pq \\
+                  --from-primaries 2020 --matrix 2020 --siting topleft --to-primaries p3
+              hwctl convert in.f16 out.p010 --size 3840x2160 --from rgba16f --to p010 --from-primaries p3 \\
+                  --transfer hlg --to-primaries 2020 --matrix 2020
+              hwctl convert in.p010 out.p010 --size 3840x2160 --to-size 1920x1080 --from p010 --to p010
+              hwctl convert - - --size 1280x720 --from nv12 --to bgra8 <in.yuv | ffplay -f rawvideo -pixel_format bgra \\
+                  -video_size 1280x720 -
+
             INPUT and OUTPUT hold frames of one size each, one after another, without headers or padding; - is standard \
             input or output. Colors are converted by a pixel-transfer session of the daemon, on a GPU if there is one. \
             OUTPUT is created only when it is complete.
@@ -23,15 +32,6 @@ struct ConvertCommand: ParsableCommand {
             Names: transfer bt1886, bt709-oetf, srgb, apple709, pq, hlg, hlg-apple12, linear, gamma2.2, gamma2.4, \
             gamma2.8; primaries 709, p3, 2020, 601-525, 601-625; matrix 601, 709, 2020; range video, full; siting \
             left, center, topleft, top, bottomleft, bottom.
-
-            EXAMPLES
-              hwctl convert in.p010 out.f16 --size 3840x2160 --from p010 --to rgba16f --transfer pq \\
-                  --from-primaries 2020 --matrix 2020 --siting topleft --to-primaries p3
-              hwctl convert in.f16 out.p010 --size 3840x2160 --from rgba16f --to p010 --from-primaries p3 \\
-                  --transfer hlg --to-primaries 2020 --matrix 2020
-              hwctl convert in.p010 out.p010 --size 3840x2160 --to-size 1920x1080 --from p010 --to p010
-              hwctl convert - - --size 1280x720 --from nv12 --to bgra8 <in.yuv | ffplay -f rawvideo -pixel_format bgra \\
-                  -video_size 1280x720 -
             """)
 
     /// Options of one side only.
@@ -142,6 +142,9 @@ struct ConvertCommand: ParsableCommand {
                 """,
             valueName: "device"))
     var device = "auto"
+
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false

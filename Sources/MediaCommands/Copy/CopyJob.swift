@@ -7,24 +7,30 @@ internal import HWDModel
 final class CopyJob {
     /// What to copy.
     struct Request {
-        var input: String
-        var output: String
+        var file: FilePair
+        /// The format on standard output; nil is a byte stream.
+        var stream: OutputFormat?
+        /// Whether the output may replace a file.
+        var replaces = true
         /// The rate of raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
         var edits = FileEdits()
         var keepsPartial = false
-        var json = false
+        /// Prints the result, or keeps it.
+        var report: (any FileSummary) throws -> Void
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
     }
 
     private let request: Request
+    private var input: String { request.file.input }
+    private var output: String { request.file.output }
 
     init(_ request: Request) { self.request = request }
 
     func run(_ interruption: Interruption) throws {
-        let file = try InputFile(request.input)
+        let file = try InputFile(input)
         do {
             try copy(file, restamps: false, interruption)
         } catch is CopyPipeline.TimesDoNotFit {
@@ -39,14 +45,18 @@ final class CopyJob {
         interruption.onSignal { reader.cancel() }
         try checkRange(reader)
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
+        let writer = try MediaWriter(
+            path: output, stream: request.stream, source: reader, edits: request.edits,
+            replaces: request.replaces)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
         if !restamps {
             reader.announce(
-                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 }
+                reader.warnings
+                    + [rateNote(reader, writer), writer.format.isMovie ? reader.dolbyVisionWarning : nil]
+                    .compactMap { $0 }
                     + writer.conversions + writer.notes)
         }
 
@@ -54,33 +64,30 @@ final class CopyJob {
         defer { progress.clear() }
         let pipeline = try CopyPipeline(
             reader, copy, writer, request.edits,
-            // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
-            restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
+            // What was read from or written to a pipe cannot be done again.
+            restamps: restamps || output == "-" || !reader.file.isSeekable
+                || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
-        let (sampleEntries, soundWarnings) = (writer.sampleEntryCount, writer.soundWarnings)
+        let (sampleEntries, conversionWarnings) = (writer.sampleEntryCount, writer.conversionWarnings)
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        soundWarnings.forEach(Console.note)
+        conversionWarnings.forEach(Console.note)
         pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
-        if pipeline.undecodable > 0 {
-            Console.note(
-                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
-                    + "they refer to")
-        }
+        pipeline.undecodableWarning.map(Console.note)
         let (receipt, failure) = try VerifyJob.receipt(
-            request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
-        try CopySummary(
-            input: request.input, output: request.output, frames: pipeline.packets,
+            request.asked, input, output, earlyEnd: pipeline.earlyEnd, interruption)
+        let summary = CopySummary(
+            input: input, output: output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
             notCopied: writer.notes, convertedAudio: writer.conversions,
             discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason,
-            receipt: receipt
-        ).report(json: request.json)
-        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+            receipt: receipt)
+        try request.report(summary)
+        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: output) }
         if let failure { throw failure }
     }
 
@@ -104,25 +111,18 @@ final class CopyJob {
         try range.check(reader)
     }
 
-    /// A warning for files with a sample entry.
-    private func dolbyVisionWarning(_ reader: MediaReader) -> String? {
-        hasSampleEntries ? reader.dolbyVisionWarning : nil
-    }
-
-    private var hasSampleEntries: Bool { request.output != "-" && !request.output.lowercased().hasSuffix(".hevc") }
-
     /// A note about the frame rate of a stream that stores no times; nil where it is given, or not needed.
-    private func rateNote(_ reader: MediaReader) -> String? {
-        guard reader.isUntimed, request.frameRate == nil, hasSampleEntries,
+    private func rateNote(_ reader: MediaReader, _ writer: MediaWriter) -> String? {
+        guard reader.isUntimed, request.frameRate == nil, !writer.format.isByteStream,
             let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
         else { return nil }
         return
-            "\(request.input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
+            "\(input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
     }
 }
 
 /// What `hwctl encode --copy` reports at its end.
-private struct CopySummary: CommandSummary {
+private struct CopySummary: FileSummary {
     var schema = 2
     var input: String
     var output: String
@@ -149,11 +149,12 @@ private struct CopySummary: CommandSummary {
         case earlyEndReason = "broken_off"
     }
 
+    var result: String { "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s" }
+
     var lines: [String] {
         [
             Self.warning(discontinuities: discontinuities), levels?.line,
-            sampleEntries.flatMap { $0 > 1 ? "sample entries: \($0)" : nil },
-            "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s",
+            sampleEntries.flatMap { $0 > 1 ? "sample entries: \($0)" : nil }, result,
         ].compactMap { $0 } + (receipt.map { ReceiptReport(receipt: $0).lines } ?? [])
     }
 }

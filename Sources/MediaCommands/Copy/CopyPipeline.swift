@@ -29,8 +29,12 @@ final class CopyPipeline {
 
     private var input: String { reader.path }
 
-    /// Leading pictures that were left out because no decoder can show them.
-    var undecodable: Int { order?.undecodable ?? 0 }
+    /// A warning about leading pictures that were left out because no decoder can show them; nil without any.
+    var undecodableWarning: String? {
+        guard let count = order?.undecodable, count > 0 else { return nil }
+        return
+            "warning: \(count) leading pictures are left out: the stream begins after the pictures that they refer to"
+    }
 
     init(
         _ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, _ edits: FileEdits, restamps: Bool,

@@ -11,6 +11,17 @@ struct DecodeCommand: ParsableCommand {
         commandName: "decode",
         abstract: "Decode a video to raw frames or pictures through a decompression session of the daemon.",
         discussion: """
+            EXAMPLES
+              hwctl decode clip.mov clip.y4m
+              hwctl decode --format rgba16f --primaries p3 hdr.mov hdr.raw
+              hwctl decode --format rgba16f --apply-rpu phone.mov hdr.raw
+              hwctl decode --format nv12 clip.mp4 clip.yuv
+              hwctl decode clip.mkv - | ffplay -i -
+              hwctl decode --at 12.5 clip.mov picture.png
+              hwctl decode --at 0,10,1:20 clip.mov picture-%02d.png
+              hwctl decode --format yuva title.mov title-%04d.png
+              hwctl decode --background 00ff00 title.mov title.y4m
+
             INPUT is any file that libavformat reads. HEVC is decoded by the daemon, in hardware where that is verified; \
             other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
             .yuv and .raw are samples without a header, .png is the first picture, and frame-%04d.png is every \
@@ -44,17 +55,6 @@ struct DecodeCommand: ParsableCommand {
             --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps only the base layer. The \
             sample groups (tscl) of a .mov or .mp4 signal the level of each picture; without them, and where they \
             contradict a picture, the NAL unit headers do, and a note or warning is printed.
-
-            EXAMPLES
-              hwctl decode clip.mov clip.y4m
-              hwctl decode --format rgba16f --primaries p3 hdr.mov hdr.raw
-              hwctl decode --format rgba16f --apply-rpu phone.mov hdr.raw
-              hwctl decode --format nv12 clip.mp4 clip.yuv
-              hwctl decode clip.mkv - | ffplay -i -
-              hwctl decode --at 12.5 clip.mov picture.png
-              hwctl decode --at 0,10,1:20 clip.mov picture-%02d.png
-              hwctl decode --format yuva title.mov title-%04d.png
-              hwctl decode --background 00ff00 title.mov title.y4m
             """)
 
     /// What converts to RGB.
@@ -121,17 +121,20 @@ struct DecodeCommand: ParsableCommand {
     var frameRate: String?
 
     @Option(
-        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0…6"))
+        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0-6"))
     var maxLevel: Int?
 
     @Option(
         help: ArgumentHelp(
             "Write only the pictures that are shown at these times, as .png; seconds or h:m:s, separated by commas.",
-            valueName: "time,…"))
+            valueName: "time,..."))
     var at: String?
 
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
+
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false

@@ -20,6 +20,9 @@ struct DisplaysCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Describe the EDID in this file instead.", valueName: "file"))
     var edid: String?
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

@@ -2,7 +2,7 @@
 public import ArgumentParser
 public import HWDMediaFile
 
-/// The options of `hwctl encode` about sound.
+/// The options of `hwctl encode` about sound and subtitles.
 struct SoundArguments: ParsableArguments {
     @Option(
         help: """
@@ -25,6 +25,13 @@ struct SoundArguments: ParsableArguments {
 
     @Flag(help: "Leave out sound that can be neither copied nor converted; without this it is an error.")
     var dropAudio = false
+
+    @Option(
+        help: """
+            The subtitles: copy those that OUTPUT can hold, or none. By default other text is converted too, to mov_text or, \
+            in .mkv, to SubRip.
+            """)
+    var subtitle: TextForm?
 
     func validate() throws {
         if let audioBitrate {
@@ -63,3 +70,4 @@ struct SoundArguments: ParsableArguments {
 }
 
 extension SoundOptions.Form: ExpressibleByArgument {}
+extension TextForm: ExpressibleByArgument {}

@@ -25,7 +25,7 @@ final class TrimmedSource: VideoSource {
     init(_ source: any VideoSource, _ reader: MediaReader, _ range: TimeRange) {
         (self.source, self.reader, self.range) = (source, reader, range)
         cut = TimeCut(range, timeBase: reader.video.timeBase)
-        texts = Set(reader.otherStreams.filter { $0.content == .subtitle }.map(\.index))
+        texts = Set(reader.otherStreams.filter(\.isText).map(\.index))
         openSound = Set(reader.otherStreams.filter { $0.content == .audio }.map(\.index))
     }
 

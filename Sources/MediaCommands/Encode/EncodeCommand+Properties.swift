@@ -26,6 +26,7 @@ extension EncodeCommand {
         if let qp { properties[.qp] = .int(Int64(qp)) }
         if let alpha { properties[.alphaChannelMode] = .string(alpha.rawValue) }
         if let alphaQuality { properties[.targetQualityForAlpha] = .double(alphaQuality) }
+        if let speed, speed != .balanced { properties[.prioritizeSpeed] = .bool(speed == .fast) }
         if let preset { properties[.x265Preset] = .string(preset) }
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
         for (key, rate) in [

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
 
 extension EncodeCommand {
     func validate() throws {
+        try validateForeign()
+        try validateFiles()
         if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
             throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
         }
-        if let bitrate, Self.bits(bitrate) == nil {
-            throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
-        }
+        try validateRate()
         if alphaQuality != nil, alpha == nil {
             throw ValidationError("--alpha-quality requires --alpha.")
         }
@@ -37,7 +38,7 @@ extension EncodeCommand {
                 throw ValidationError("--retag requires --property with one of \(keys).")
             }
         }
-        try OptionCheck.json(json, output: output)
+        if outputs.outputDir == nil, !check { try OptionCheck.json(json, output: output) }
         try validateVerify()
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
@@ -47,11 +48,79 @@ extension EncodeCommand {
         }
     }
 
+    private func validateFiles() throws {
+        let isBatch = outputs.outputDir != nil
+        if check {
+            guard files.count == 1, files[0] != "-" else {
+                throw ValidationError("--check takes one file, and no OUTPUT.")
+            }
+            return
+        }
+        guard isBatch ? !files.isEmpty : files.count == 2 else {
+            throw ValidationError(
+                files.count < 2
+                    ? "Missing expected argument: an INPUT and an OUTPUT."
+                    : "INPUT and OUTPUT are expected, not \(files.count) names: several inputs require --output-dir."
+            )
+        }
+        if isBatch, files.contains("-") {
+            throw ValidationError("--output-dir names outputs after files, not after -.")
+        }
+        guard let to = outputs.to else { return }
+        if to == "y4m" {
+            throw ValidationError("--to y4m is not HEVC: hwctl decode INPUT - writes Y4M to standard output.")
+        }
+        guard let format = outputs.format, outputs.formats.contains(format) else {
+            let all = outputs.formats.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--to takes one of \(all), not '\(to)'.")
+        }
+        guard isBatch || output == "-" else {
+            throw ValidationError("--to is for standard output (-): the extension of \(output) selects its format.")
+        }
+    }
+
+    /// Options of other programs.
+    private func validateForeign() throws {
+        if let crf {
+            let quality = Double(crf).map { max(0, min(1, (40 - $0) / 38)) }
+            let example = quality.map { ": CRF \(crf) is --quality \(Progress.decimal($0, 2))" } ?? ""
+            throw ValidationError("--crf is --quality here (CRF = 40 - 38 · quality)\(example).")
+        }
+        if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
+    }
+
+    private func validateRate() throws {
+        if let bitrate {
+            guard let bits = Self.bits(bitrate) else {
+                throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+            }
+            if bits < 1000 {
+                throw ValidationError("--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)M?")
+            }
+        }
+        if let quality, !(0...1).contains(quality) {
+            let crf =
+                (1...51).contains(quality)
+                ? "; CRF \(Int(quality)) is --quality \(Progress.decimal(max(0, (40 - quality) / 38), 2))" : ""
+            throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality)\(crf).")
+        }
+        if let presetName {
+            do { _ = try PresetFiles.preset(presetName) } catch let failure as CommandFailure {
+                throw ValidationError(failure.reason + ".")
+            }
+        }
+        if speed != nil, preset != nil {
+            throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
+        }
+    }
+
     /// The first given option of the encoder; nil without any.
     private var encoderOption: String? {
         let options: [(String, Bool)] = [
             ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
-            ("--qp", qp != nil), ("--preset", preset != nil), ("--hardware", hardware != .prefer),
+            ("--qp", qp != nil), ("--preset", preset != nil), ("--speed", speed != nil),
+            ("--preset-name", presetName != nil),
+            ("--hardware", hardware != .prefer),
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),

@@ -11,17 +11,34 @@ struct EncodeCommand: ParsableCommand {
         commandName: "encode",
         abstract: "Encode a video as HEVC through a compression session of the daemon.",
         discussion: """
-            INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
-            input. The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
+            EXAMPLES
+              hwctl encode talk.mp4 talk.mov
+              hwctl encode --bitrate 6M --speed fast --hardware require clip.mkv clip.mp4
+              hwctl encode --preset-name hevc-1080p clip.mov small.mov
+              hwctl encode --output-dir hevc --skip-existing *.mp4
+              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
+              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
+              hwctl encode --max-height 1080 --crop 3840:1600:0:280 film.mov film.mp4
+              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
+              hwctl encode --alpha premultiplied title.mov title-hevc.mov
+              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
+              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+              ffmpeg -i in.webm -c copy -f nut - | hwctl encode - - --to nut | ffmpeg -i - -c copy out.mkv
+              hwctl encode --copy --max-level 0 slow-motion.mov small.mov
+
+            INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
+            Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
+            The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
             timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
-            what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
-            output). OUTPUT is created only when it is complete; see --keep-partial. If the encoder fails in the middle \
-            of the video, another one goes on with a key frame, in software only unless hardware is required; the reason is \
-            reported.
+            .mkv, .ts and .nut hold less. What the format cannot hold is listed. .hevc is a raw Annex B stream, and so is \
+            - (standard output), unless --to names another format. OUTPUT is created only when it is complete; see \
+            --keep-partial. If the encoder fails in the middle of the video, another one goes on with a key frame, in \
+            software only unless hardware is required; the reason is reported.
 
             Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
             channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
-            anything is written, unless --drop-audio is given; .hevc and - hold none, which is a note.
+            anything is written, unless --drop-audio is given; .hevc holds none, which is a note. Subtitles in text (SubRip, \
+            ASS, WebVTT) become mov_text in .mov and .mp4, and SubRip in .mkv, without their positions and fonts.
 
             --start, --duration and --end keep a part of the input. It begins with the first picture at --start or later, \
             exactly, and its times begin with that picture; sound is cut to one packet, with an edit list that keeps it in its \
@@ -64,18 +81,6 @@ struct EncodeCommand: ParsableCommand {
 
             The colors of files with alpha (ProRes 4444, PNG, Animation, VP9) are assumed to be straight (not \
             multiplied by alpha), unless --property SourceAlphaMode=premultiplied is given.
-
-            EXAMPLES
-              hwctl encode talk.mp4 talk.mov
-              hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
-              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
-              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
-              hwctl encode --max-height 1080 --crop 3840:1600:0:280 film.mov film.mp4
-              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
-              hwctl encode --alpha premultiplied title.mov title-hevc.mov
-              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
-              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
-              hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
 
     enum ProfileName: String, ExpressibleByArgument, CaseIterable {
@@ -86,13 +91,19 @@ struct EncodeCommand: ParsableCommand {
     }
 
     enum AlphaMode: String, ExpressibleByArgument, CaseIterable { case premultiplied, straight }
+    enum Speed: String, ExpressibleByArgument, CaseIterable { case fast, balanced, best }
     enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
-    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is Y4M on standard input.")
-    var input: String
+    @Argument(
+        help: ArgumentHelp(
+            """
+            INPUT and OUTPUT: a video or pictures such as frame-%04d.png, and a .mov, .mp4, .mkv, .ts, .nut or .hevc; - is \
+            standard input or output. With --output-dir all are inputs.
+            """, valueName: "file"))
+    var files: [String]
 
-    @Argument(help: "The file to write: .mov, .mp4 or .hevc; - is Annex B on standard output.")
-    var output: String
+    @OptionGroup(title: "Files")
+    var outputs: OutputArguments
 
     @Option(help: "The HEVC profile; by default the one for the source's bit depth.")
     var profile: ProfileName?
@@ -102,7 +113,7 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp("Average bit rate in bits per second, with suffix k or M.", valueName: "rate"))
     var bitrate: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0-1.0"))
     var quality: Double?
 
     @Option(
@@ -110,7 +121,21 @@ struct EncodeCommand: ParsableCommand {
     )
     var qp: Int?
 
-    @Option(help: ArgumentHelp("The x265 preset: speed against compression (software only).", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "Settings under a name, such as hevc-1080p; hwctl presets lists them. Other options override them.",
+            valueName: "name"))
+    var presetName: String?
+
+    @Flag(help: "Encode nothing: say which presets and containers fit the INPUT, and why others do not.")
+    var check = false
+
+    @Option(help: "Speed against compression, in hardware and software alike; balanced by default.")
+    var speed: Speed?
+
+    @Option(
+        help: ArgumentHelp(
+            "The x265 preset, such as fast; hardware is then not used. --speed is for both.", valueName: "name"))
     var preset: String?
 
     @Option(
@@ -122,7 +147,7 @@ struct EncodeCommand: ParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
+        help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0-1.0"))
     var alphaQuality: Double?
 
     @OptionGroup(title: "Time")
@@ -131,7 +156,7 @@ struct EncodeCommand: ParsableCommand {
     @OptionGroup(title: "Picture")
     var picture: PictureArguments
 
-    @OptionGroup(title: "Sound")
+    @OptionGroup(title: "Sound and text")
     var sound: SoundArguments
 
     @Option(
@@ -190,7 +215,7 @@ struct EncodeCommand: ParsableCommand {
     var copy = false
 
     @Option(
-        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0…6"))
+        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0-6"))
     var maxLevel: Int?
 
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
@@ -203,54 +228,15 @@ struct EncodeCommand: ParsableCommand {
             """)
     var verify = false
 
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 
-    func run() throws {
-        try report(output: output) { copy ? try runCopy() : try encode() }
-    }
+    @Option(help: .hidden)
+    var crf: String?
 
-    /// What the output is asked to have of the input.
-    private var edits: FileEdits {
-        var edits = FileEdits()
-        (edits.sound, edits.range, edits.isExact) = (sound.options, time.range, time.exact)
-        return edits
-    }
-
-    private func runCopy() throws {
-        let request = CopyJob.Request(
-            input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
-        try CopyJob(request).run(try Interruption())
-    }
-
-    private func encode() throws {
-        // Before any other thread starts: threads inherit the blocked signals.
-        let interruption = try Interruption()
-        let job = job(allowsHardwareDecoder: true)
-        do {
-            try job.run(interruption)
-        } catch let error as ClientError where decodesAgain(job, error) {
-            Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
-            try self.job(allowsHardwareDecoder: false).run(interruption)
-        }
-    }
-
-    private func job(allowsHardwareDecoder: Bool) -> EncodeJob {
-        EncodeJob(
-            EncodeJob.Request(
-                input: input, output: output,
-                parameters: EncodeParameters(
-                    specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag,
-                    picture: picture.request),
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
-                keepsPartial: keepPartial, json: json, asked: asked))
-    }
-
-    /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.
-    private func decodesAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
-        guard job.decodesInHardware, input != "-", output != "-" else { return false }
-        return error.code == .session(.videoDecoderMalfunction)
-    }
+    @Option(help: .hidden)
+    var codec: String?
 }

@@ -11,33 +11,42 @@ internal import HWDWire
 final class EncodeJob {
     /// What to encode, and how.
     struct Request {
-        var input: String
-        var output: String
+        var file: FilePair
+        /// The format on standard output; nil is a byte stream.
+        var stream: OutputFormat?
+        /// Whether the output may replace a file.
+        var replaces = true
         var parameters: EncodeParameters
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
         var edits = FileEdits()
         var keepsPartial = false
-        var json = false
+        /// Prints the result, or keeps it.
+        var report: (any FileSummary) throws -> Void
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
     }
 
     private let request: Request
-    private var parameters: EncodeParameters { request.parameters }
+    private var input: String { request.file.input }
+    private var output: String { request.file.output }
+    private var parameters: EncodeParameters
 
     /// Whether the input's session was created with a hardware decoder.
     private(set) var decodesInHardware = false
 
-    init(_ request: Request) { self.request = request }
+    init(_ request: Request) { (self.request, parameters) = (request, request.parameters) }
 
     func run(_ interruption: Interruption) throws {
-        let reader = try MediaReader(path: request.input, options: try readerOptions())
+        let reader = try MediaReader(path: input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
         try request.edits.range?.check(reader)
+        try parameters.applyPreset(to: reader)
         // Before the session: an output that cannot be written is reported before anything is encoded.
-        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
+        let writer = try MediaWriter(
+            path: output, stream: request.stream, source: reader, edits: request.edits,
+            replaces: request.replaces)
         let daemon = try Daemon.findAndReport()
         let layerMode = alphaLayerMode(reader)
         let input = try DecodedInput(
@@ -64,7 +73,7 @@ final class EncodeJob {
         let (color, geometry) = target
         let video = geometry.applied(to: color.applied(to: reader.video))
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
-        var warnings = warnings(reader, target)
+        var warnings = warnings(reader, target, writer)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
@@ -72,7 +81,7 @@ final class EncodeJob {
         let source = try ConvertingSource(
             rate.before(trimmed(input)), reader.video, target, daemon, readerPool: sender.pool)
         let properties = try start(session, writer, video, hdr)
-        let notes = writer.notes + color.notes(reader.video)
+        let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
         let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
         reader.announce(warnings + changed + writer.conversions + notes)
 
@@ -84,7 +93,7 @@ final class EncodeJob {
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
-            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings + rate.lines
+            lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
             + lateNotices(session, properties)
         warnings += late
         progress.clear()
@@ -93,17 +102,18 @@ final class EncodeJob {
         session.invalidate()
         progress.clear()
         let (receipt, failure) = try VerifyJob.receipt(
-            request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
-        try EncodeSummary(
-            EncodeSummary.Outcome(
-                request: request, input: input, video: video, encoder: session.created, properties: properties,
-                frames: pipeline.packets, videoBytes: pipeline.videoBytes,
-                fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
-                color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: reader.levels?.warning,
-                earlyEnd: pipeline.earlyEnd, receipt: receipt)
-        ).report(json: request.json)
-        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+            request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
+        try request.report(
+            EncodeSummary(
+                EncodeSummary.Outcome(
+                    request: request, input: input, video: video, encoder: session.created, properties: properties,
+                    frames: pipeline.packets, videoBytes: pipeline.videoBytes,
+                    inputBytes: request.edits.range == nil ? fileSize(request.file.input) : nil,
+                    fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
+                    notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
+                    color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
+                    earlyEnd: pipeline.earlyEnd, receipt: receipt)))
+        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: output) }
         if let failure { throw failure }
     }
 
@@ -135,16 +145,16 @@ final class EncodeJob {
     }
 
     private func warnings(
-        _ reader: MediaReader, _ target: (color: EncodeColor, geometry: PictureGeometry)
+        _ reader: MediaReader, _ target: (color: EncodeColor, geometry: PictureGeometry), _ writer: MediaWriter
     ) -> [String] {
         var warnings = reader.warnings
         warnings += [
             target.color.interlacedWarning(reader.video), target.geometry.interlacedWarning(reader.video),
         ].compactMap { $0 }
-        let output = request.output
-        if parameters.keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
+        if parameters.keepsAlpha, !writer.format.isMovie {
+            let kind = writer.format.isByteStream ? "a raw stream" : "a stream"
             warnings.append(
-                "warning: players without support for alpha layers may fail on a raw stream that has one; "
+                "warning: players without support for alpha layers may fail on \(kind) that has one; "
                     + ".mov and .mp4 avoid that")
         }
         if !parameters.keepsAlpha, reader.video.alphaLayerMode != nil {
@@ -196,8 +206,12 @@ final class EncodeJob {
         return gained.isEmpty ? [] : ["note: \(gained.joined(separator: "; "))"]
     }
 
+    /// The size of a file in bytes; nil for pipes and series of pictures.
     private func fileSize(_ path: String) -> Int? {
         var status = stat()
-        return path != "-" && stat(FileName.bytes(path), &status) == 0 ? Int(status.st_size) : nil
+        guard path != "-", stat(FileName.bytes(path), &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        return Int(status.st_size)
     }
 }

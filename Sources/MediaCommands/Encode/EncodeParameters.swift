@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
@@ -22,6 +23,29 @@ struct EncodeParameters {
     var retags = false
     /// The size, part and rate of the pictures.
     var picture = PictureRequest()
+    /// Settings that apply where the user set none.
+    var preset: ExportPreset?
+
+    /// Adds the preset's properties for an input, which those that the user set override.
+    /// - Throws: `unsupported` where the preset does not fit the input.
+    mutating func applyPreset(to reader: MediaReader) throws(MediaError) {
+        guard let preset else { return }
+        let source = ExportSource(reader.video)
+        if let reason = ExportCompatibility(preset, source).reason {
+            throw MediaError(.unsupported, "\(reader.path): the preset \(preset.name) does not fit: \(reason)")
+        }
+        let size = preset.size(of: source.size)
+        if size != source.size, picture.size == nil, picture.maxHeight == nil {
+            picture.size = PictureRequest.Size(width: size.width, height: size.height)
+        }
+        let rates: Set<PropertyKey> = [.averageBitRate, .quality, .qp]
+        for (name, value) in preset.properties(for: source, PresetFiles.catalogue.rates) {
+            let key = PropertyKey(rawValue: name)
+            if rates.contains(key), rates.contains(where: { userProperties[$0] != nil }) { continue }
+            if key == .prioritizeSpeed, userProperties[.x265Preset] != nil { continue }
+            if userProperties[key] == nil { userProperties[key] = value }
+        }
+    }
 
     /// The request about colors.
     var color: EncodeColor.Request {

@@ -5,7 +5,7 @@ internal import HWDModel
 internal import HWDWire
 
 /// What `hwctl encode` reports at its end.
-struct EncodeSummary: CommandSummary {
+struct EncodeSummary: FileSummary {
     /// A complete run.
     struct Outcome {
         var request: EncodeJob.Request
@@ -16,6 +16,8 @@ struct EncodeSummary: CommandSummary {
         var properties: [PropertyKey: PropertyValue]
         var frames: Int
         var videoBytes: Int
+        /// The input's size where all of it was encoded.
+        var inputBytes: Int?
         var fileBytes: Int
         var seconds: Double
         /// Streams and metadata of the source that the output does not hold.
@@ -78,6 +80,7 @@ struct EncodeSummary: CommandSummary {
     private var seconds: Double
     private var framesPerSecond: Double
     private var videoBytes: Int
+    private var inputBytes: Int?
     private var fileBytes: Int
     private var averageBitRate: Double?
     private var notCopied: [String]
@@ -109,6 +112,7 @@ struct EncodeSummary: CommandSummary {
         case repairedTimestamps = "repaired_timestamps"
         case framesPerSecond = "frames_per_second"
         case videoBytes = "video_bytes"
+        case inputBytes = "input_bytes"
         case fileBytes = "file_bytes"
         case averageBitRate = "average_bit_rate"
         case notCopied = "not_copied"
@@ -120,8 +124,8 @@ struct EncodeSummary: CommandSummary {
     init(_ outcome: Outcome) {
         let video = outcome.input.reader.video
         let report = outcome.input.source.report
-        input = outcome.request.input
-        output = outcome.request.output
+        input = outcome.request.file.input
+        output = outcome.request.file.output
         encoderID = outcome.encoder.encoderID
         usingHardware = outcome.encoder.usingHardware
         fallbackReason = outcome.encoder.fallbackReason
@@ -144,7 +148,7 @@ struct EncodeSummary: CommandSummary {
         seconds = outcome.seconds
         framesPerSecond = Double(frames) / max(seconds, 1e-6)
         videoBytes = outcome.videoBytes
-        fileBytes = outcome.fileBytes
+        (inputBytes, fileBytes) = (outcome.inputBytes, outcome.fileBytes)
         if let rate = video.averageFrameRate, frames > 0 {
             averageBitRate = Double(videoBytes) * 8 * rate.value / Double(frames)
         }
@@ -154,6 +158,17 @@ struct EncodeSummary: CommandSummary {
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
         receipt = outcome.receipt
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
+    }
+
+    var result: String {
+        var line = "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
+        line += " (\(Progress.decimal(framesPerSecond, 1)) fps)"
+        if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }
+        line += ", \(Self.size(fileBytes))"
+        if let inputBytes, inputBytes > 0 {
+            line += ", \(Progress.decimal(Double(fileBytes) * 100 / Double(inputBytes), 0)) % of the input"
+        }
+        return line
     }
 
     /// The human-readable lines.
@@ -169,7 +184,9 @@ struct EncodeSummary: CommandSummary {
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
+        let why =
+            usingHardware
+            ? "hardware" : "software" + (fallbackReason.map { ": \(Self.explained($0))" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
         if let pixelTransferDevice { lines.append("converter: \(pixelTransferDevice)") }
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
@@ -178,12 +195,15 @@ struct EncodeSummary: CommandSummary {
         if case .string(let notices)? = properties[PropertyKey.notices.rawValue] {
             lines.append("note: \(notices)")
         }
-        var line = "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
-        line += " (\(Progress.decimal(framesPerSecond, 1)) fps), \(Self.size(fileBytes))"
-        if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }
-        lines.append(line)
+        lines.append(result)
         if let receipt { lines += ReceiptReport(receipt: receipt).lines }
         return lines
+    }
+
+    /// A reason in the words of the command line.
+    private static func explained(_ reason: String) -> String {
+        reason == "only software supports \(PropertyKey.x265Preset)"
+            ? "the GPU is not used because --preset was given; --speed works for both" : reason
     }
 
     private static func size(_ bytes: Int) -> String {

@@ -30,6 +30,9 @@ struct InfoCommand: ParsableCommand {
     @Flag(help: "Describe the file without decoding its video.")
     var noMeasure = false
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

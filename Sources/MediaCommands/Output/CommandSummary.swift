@@ -8,6 +8,12 @@ protocol CommandSummary: Encodable {
     var lines: [String] { get }
 }
 
+/// The result for one of several files.
+protocol FileSummary: CommandSummary {
+    /// The line that names the output.
+    var result: String { get }
+}
+
 extension CommandSummary {
     /// The warning about jumps of the input's timestamps; nil without any.
     static func warning(discontinuities count: Int) -> String? {
@@ -18,7 +24,8 @@ extension CommandSummary {
 
     /// Prints the JSON document on standard output, or the lines.
     func report(json: Bool) throws {
-        if json { try Console.json(self) } else { lines.forEach(Console.note) }
+        guard !json else { return try Console.json(self) }
+        lines.forEach(Console.note)
     }
 }
 

@@ -24,8 +24,9 @@ extension EncodeCommand {
         {
             asked.names.insert("audio")
         }
+        if self.sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
         let picture = picture.request
-        if picture.size != nil || picture.maxHeight != nil { asked.names.formUnion(["size", "aspect"]) }
+        if picture.size != nil || picture.maxHeight != nil || exportPreset?.maxSize != nil { asked.names.formUnion(["size", "aspect"]) }
         (asked.crop, asked.rotation) = (picture.crop, picture.rotation)
         if picture.orientation != nil { asked.names.insert("rotation") }
         if picture.frameRate != nil {
@@ -52,13 +53,18 @@ extension EncodeCommand {
 
     func validateVerify() throws {
         guard verify else { return }
-        if input == "-" { throw ValidationError("--verify reads the input twice, which standard input cannot.") }
-        var status = stat()
-        if stat(FileName.bytes(input), &status) == 0,
-            [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
-        {
-            throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
+        for input in outputs.outputDir == nil ? [input] : files {
+            if input == "-" {
+                throw ValidationError("--verify reads the input twice, which standard input cannot.")
+            }
+            var status = stat()
+            if stat(FileName.bytes(input), &status) == 0,
+                [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+            {
+                throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
+            }
         }
+        guard outputs.outputDir == nil else { return }
         if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }
     }
 }

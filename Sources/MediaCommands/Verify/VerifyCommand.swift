@@ -11,6 +11,11 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify",
         abstract: "Compare an encoded file with its source: what was kept, changed or lost.",
         discussion: """
+            EXAMPLES
+              hwctl verify talk.mp4 talk.mov
+              hwctl verify --asked audio,metadata talk.mp4 silent.mp4
+              hwctl verify --asked hdr=sdr --explain clip.mov clip-sdr.mov
+
             OUTPUT is compared with INPUT, the file that it was made from, by whatever program. Each line of the receipt \
             is one thing that INPUT holds, and what became of it: kept, changed (in another form that shows the same, or \
             was asked for) or lost (missing or wrong). Pictures are decoded and compared in pairs by their presentation \
@@ -29,11 +34,6 @@ struct VerifyCommand: ParsableCommand {
             compared. The same holds for pictures of another color than the first, which hwctl encode converts to it.
 
             hwctl encode --verify does the same with what it wrote, and knows its own options.
-
-            EXAMPLES
-              hwctl verify talk.mp4 talk.mov
-              hwctl verify --asked audio,metadata talk.mp4 silent.mp4
-              hwctl verify --asked hdr=sdr --explain clip.mov clip-sdr.mov
             """)
 
     @Argument(help: "The source.")
@@ -52,6 +52,9 @@ struct VerifyCommand: ParsableCommand {
 
     @Flag(help: "Add what each line compares, and the times and values of single differences.")
     var explain = false
+
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false

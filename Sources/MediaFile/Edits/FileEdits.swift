@@ -4,6 +4,8 @@
 public struct FileEdits: Hashable, Sendable {
     /// The sound.
     public var sound = SoundOptions()
+    /// The subtitles; nil copies what the container holds and converts other text.
+    public var text: TextForm?
     /// The part in time; nil is all of it.
     public var range: TimeRange?
     /// Whether a copy begins exactly at the range's start, by an edit list.

@@ -45,13 +45,16 @@ struct MovieMetadata: Hashable, Sendable {
     ]
     /// The file's times are fields of its header.
     private static let headerKeys: Set = ["creation_time"]
-    /// User data whose keys libavformat reads without a domain: ©mak, ©mod and ©xyz (ISO 6709).
+    /// User data whose keys libavformat reads without a domain: ©mak, ©mod, ©xyz (ISO 6709) and ©day.
     private static let userDataTypes: [String: FourCC] = [
         "make": FourCC(rawValue: 0xA96D_616B), "model": FourCC(rawValue: 0xA96D_6F64),
-        "location": FourCC(rawValue: 0xA978_797A),
+        "location": FourCC(rawValue: 0xA978_797A), "date": FourCC(rawValue: 0xA964_6179),
     ]
-    /// Where cameras store the place; players that do not read it read ©xyz.
-    private static let placeKey = "com.apple.quicktime.location.ISO6709"
+    /// Where cameras store what players that do not read it find in user data.
+    private static let cameraKeys = [
+        ("location", "com.apple.quicktime.location.ISO6709"), ("make", "com.apple.quicktime.make"),
+        ("model", "com.apple.quicktime.model"), ("date", "com.apple.quicktime.creationdate"),
+    ]
 
     /// Nothing.
     init() {}
@@ -80,12 +83,17 @@ struct MovieMetadata: Hashable, Sendable {
                 items.append(Item(key: isQuickTimes ? "com.apple.quicktime.\(name)" : key, value: value))
             }
         }
-        if !isQuickTime, metadata["location"] == nil, let place = metadata[Self.placeKey],
-            place.utf8.count < Self.maxValueSize, let type = Self.userDataTypes["location"]
-        {
-            userData.append(UserData(type: type, text: place))
-        }
+        if !isQuickTime { addCameraData(metadata) }
         notes = Self.note(left, because: "they exceed what is copied").map { [$0] } ?? []
+    }
+
+    /// Adds a camera's make, model, place and date as user data, where the source does not have them there.
+    private mutating func addCameraData(_ metadata: [String: String]) {
+        for (name, key) in Self.cameraKeys where metadata[name] == nil {
+            guard let text = metadata[key], text.utf8.count < Self.maxValueSize, let type = Self.userDataTypes[name]
+            else { continue }
+            userData.append(UserData(type: type, text: text))
+        }
     }
 
     /// A line that names keys which are not written; nil without any.

@@ -12,11 +12,30 @@ struct SourceBoxes {
     /// That is no error: libavformat decides whether the file is readable. Boxes behind the movie box may be damaged or
     /// cut off.
     init?(_ file: InputFile) {
+        if let contents = file.contents {
+            guard let movie = Self.movie(in: contents) else { return nil }
+            self.movie = movie
+            return
+        }
         guard file.isSeekable, let descriptor = file.descriptor,
             let entry = (try? MovieFile.entries(descriptor, isWhole: false))?.first(where: { $0.type == "moov" }),
             entry.size <= Self.maxSize, let movie = try? MovieFile.movie(descriptor, entry)
         else { return nil }
         self.movie = movie
+    }
+
+    /// The movie box in the beginning of a file; nil where it is not whole.
+    private static func movie(in contents: [UInt8]) -> Box? {
+        var position = 0
+        while position < contents.count {
+            let left = contents[position...]
+            guard let header = BoxHeader(Array(left.prefix(Box.largeHeaderSize)), available: UInt64(left.count)),
+                header.isWhole
+            else { return nil }
+            if header.type == "moov" { return (try? Box.parse(left.prefix(Int(header.size))))?.first }
+            position += Int(header.size)
+        }
+        return nil
     }
 
     /// The clean aperture of the track's pictures, which decode to `width`×`height`; nil when it is the whole picture.
@@ -42,6 +61,11 @@ struct SourceBoxes {
 
     /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
     static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+
+    /// The boxes of a track of timed metadata; nil for other tracks.
+    func timedMetadata(track: Int32, video: Int32) -> TimedMetadataBoxes? {
+        box(track: track).flatMap { TimedMetadataBoxes($0, video: Int(video)) }
+    }
 
     /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
     func sampleEntries(track: Int32) -> [Box] {

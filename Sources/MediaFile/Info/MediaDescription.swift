@@ -68,6 +68,13 @@ public struct VideoDescription: Hashable, Sendable {
         return "warning: the source is interlaced\(order): each frame keeps the alternating lines of its two fields"
     }
 
+    /// A warning that an output cannot crop single samples; nil for pictures that need none of that.
+    func croppingNote(_ output: String) -> String? {
+        guard width % 2 != 0 || height % 2 != 0 || cleanAperture != nil else { return nil }
+        return "warning: \(output) cannot crop single samples: it shows "
+            + "\((width + 1) / 2 * 2)x\((height + 1) / 2 * 2), not \(shownSize)"
+    }
+
     /// The displayed size, as `853x480`.
     public var shownSize: String { "\(shown.width)x\(shown.height)" }
 
@@ -99,9 +106,14 @@ public struct OtherStream: Hashable, Sendable {
     let isChapterTitles: Bool
     /// Whether it has the timecode of the file's first frame.
     let isTimecode: Bool
+    /// Whether it has timed metadata (`mebx`).
+    var isTimedMetadata = false
     /// Audio samples per second, and channels; nil when not known, and for other contents.
     var sampleRate: Int?
     var channels: Int?
+
+    /// Whether its packets are text or metadata, which are shown or hold for a time.
+    public var isText: Bool { content == .subtitle || isTimedMetadata }
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

@@ -76,14 +76,15 @@ extension Demuxer {
             guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
             let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
+            let isTimedMetadata = isData && parameters.codec_tag == clibav_tag(0x6D, 0x65, 0x62, 0x78)  // mebx
             return OtherStream(
                 index: index, content: Self.content(parameters.codec_type),
-                codec: isTimecode ? "timecode" : Self.codecName(parameters),
+                codec: isTimecode ? "timecode" : isTimedMetadata ? "mebx" : Self.codecName(parameters),
                 language: LibAVDictionary.value(stream.metadata, "language"), isPicture: stream.isPicture,
                 // As written by movenc.c and QuickTime; mov.c also makes chapters of them.
                 isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA
                     && context.pointee.nb_chapters > 0,
-                isTimecode: isTimecode,
+                isTimecode: isTimecode, isTimedMetadata: isTimedMetadata,
                 sampleRate: parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil,
                 channels: parameters.ch_layout.nb_channels > 0 ? Int(parameters.ch_layout.nb_channels) : nil)
         }

@@ -6,7 +6,8 @@ internal import HWDModel
 /// Owner of an input's AVFormatContext: lists a file's streams and reads its packets in file order.
 final class Demuxer {
     let context: UnsafeMutablePointer<AVFormatContext>
-    var path: String { file.path }
+    /// The input's name in messages.
+    var path: String { file.name }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
     /// The pixel format of `decoder` where it keeps alpha that libavformat does not report; nil otherwise.
@@ -35,7 +36,7 @@ final class Demuxer {
         self.cancelFlag = cancelFlag
         io = InputIO(file, cancelFlag)
         context = try Self.open(file, io, cancelFlag, frameRate)
-        let path = file.path
+        let path = file.name
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
             let found = try Self.findVideo(context, path)
@@ -155,8 +156,8 @@ final class Demuxer {
     static func open(
         _ file: InputFile, _ io: InputIO?, _ cancelFlag: CancelFlag, _ frameRate: Rational?
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
-        let path = file.path
-        guard io != nil || file.descriptor == nil, let context = avformat_alloc_context() else {
+        let path = file.name
+        guard io != nil || file.kind == .pictures, let context = avformat_alloc_context() else {
             throw MediaError(.io, "\(path): out of memory")
         }
         context.pointee.pb = io?.context
@@ -173,7 +174,9 @@ final class Demuxer {
                 throw MediaError(
                     .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
-            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            if let error = indexBehind(file) { throw error }
+            let hint = file.path == "-" ? "; add -f nut or -f yuv4mpegpipe to ffmpeg's options" : ""
+            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))\(hint)"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
         }
         if isRateUnused {
@@ -224,6 +227,15 @@ final class Demuxer {
             let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
         else { return nil }
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
+    }
+
+    /// The error for a pipe that begins as a movie file does and cannot be read; nil for other inputs.
+    static func indexBehind(_ file: InputFile) -> MediaError? {
+        guard !file.isSeekable, file.bytes(at: 4, upTo: 4).elementsEqual("ftyp".utf8) else { return nil }
+        return MediaError(
+            .badInput,
+            "\(file.name) is a .mov or .mp4 with its index behind the samples, which a pipe cannot hold: name the file, or "
+                + "write it with ffmpeg -movflags frag_keyframe+delay_moov, or -f nut")
     }
 
     /// libvpx's decoder for WebM video with alpha, which is stored beside each packet; libavcodec's own ignore it.

@@ -6,11 +6,12 @@ internal import HWDSystem
 /// An input, opened once: every reader of its bytes uses the same descriptor.
 ///
 /// Readers of a seekable file use pread(2), each with its own position, so several can work on it at the same time.
-/// The exception is `Y4MSource`, which uses read(2) and moves the descriptor's position. Only one can read a pipe.
+/// The exception is `Y4MSource`, which uses read(2) and moves the descriptor's position. Only one can read a pipe; its
+/// first bytes are recorded while it is opened, and `recorded` has them.
 public final class InputFile: @unchecked Sendable {
     /// The code that reads an input.
     public enum Kind: Hashable, Sendable {
-        /// YUV4MPEG2, parsed by this module: standard input, and names that end in `.y4m`.
+        /// YUV4MPEG2, parsed by this module: pipes that begin like it, and names that end in `.y4m`.
         case y4m
         /// A container or an elementary stream, demuxed by libavformat.
         case media
@@ -27,35 +28,80 @@ public final class InputFile: @unchecked Sendable {
 
     /// The files of a pattern like `frame-%04d.png`; nil for one file.
     let series: ImageSeries?
-    /// The open file; nil for pictures.
+    /// The open file; nil for pictures, and for bytes in memory.
     let descriptor: Int32?
+    /// The first bytes of a pipe; nil for other inputs.
+    let head: PipeHead?
+    /// The bytes of an input in memory; nil for files.
+    let contents: [UInt8]?
 
     /// Opens the file at `path`, standard input for "-", or finds the files of a pattern like `frame-%04d.png`.
-    /// - Throws: `noInput`, `noPermission`, `badInput` for an empty file, or `io`.
+    ///
+    /// The first bytes of a pipe are read to recognize its format.
+    /// - Throws: `noInput`, `noPermission`, `badInput` for an empty file, `usage` for a URL, or `io`.
     public init(_ path: String) throws(MediaError) {
         self.path = path
+        contents = nil
         guard path != "-" else {
             guard StandardDescriptors.isInputOpen else { throw MediaError(.noInput, "standard input is closed") }
-            (kind, series, descriptor, isSeekable) = (.y4m, nil, STDIN_FILENO, false)
+            (series, descriptor) = (nil, STDIN_FILENO)
+            isSeekable = Self.isFileAtBeginning(STDIN_FILENO)
+            let first = try Self.firstBytes(STDIN_FILENO, isSeekable: isSeekable, name: "standard input")
+            guard !first.isEmpty else { throw MediaError(.badInput, "standard input is empty") }
+            kind = Self.isY4M(first) ? .y4m : .media
+            head = isSeekable ? nil : PipeHead(first)
             return
         }
         let isY4M = path.lowercased().hasSuffix(".y4m")
         series = isY4M ? nil : try ImageSeries(path)
         if series == nil { try Self.checkReadable(path) }
         guard series == nil, isY4M || !Self.isPicture(path) else {
-            (kind, descriptor, isSeekable) = (.pictures, nil, false)
+            (kind, descriptor, isSeekable, head) = (.pictures, nil, false, nil)
             return
         }
         let opened = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { throw .opening(path, errno: errno) }
-        (kind, descriptor) = (isY4M ? .y4m : .media, opened)
+        descriptor = opened
         isSeekable = lseek(opened, 0, SEEK_CUR) >= 0
+        guard !isSeekable else {
+            (kind, head) = (isY4M ? .y4m : .media, nil)
+            return
+        }
+        // Before anything can throw, every property has a value, so that deinit closes the file.
+        let first: [UInt8]
+        do throws(MediaError) {
+            first = try Self.firstBytes(opened, isSeekable: false, name: path)
+        } catch {
+            close(opened)
+            throw error
+        }
+        kind = isY4M || Self.isY4M(first) ? .y4m : .media
+        head = PipeHead(first)
+    }
+
+    /// Bytes in memory, as the beginning of another input.
+    private init(_ contents: [UInt8], path: String) {
+        (self.path, self.contents) = (path, contents)
+        (kind, isSeekable, series, descriptor, head) = (.media, true, nil, nil, nil)
     }
 
     deinit { if let descriptor, descriptor != STDIN_FILENO { close(descriptor) } }
 
-    /// Up to `count` bytes at `offset`; fewer at the end of the file, none if pread(2) fails.
+    /// The name in messages.
+    public var name: String { path == "-" ? "standard input" : path }
+
+    /// An input that can be read again from its beginning: itself, or of a pipe what was recorded; nil for pictures.
+    var rereadable: InputFile? {
+        if isSeekable { return self }
+        return head.map { InputFile($0.bytes, path: path) }
+    }
+
+    /// Up to `count` bytes at `offset`; fewer at the end of the file, none if they cannot be read.
     func bytes(at offset: Int64, upTo count: Int) -> [UInt8] {
+        if let known = contents ?? head?.bytes {
+            guard offset >= 0, offset < Int64(known.count) else { return [] }
+            return Array(known.dropFirst(Int(offset)).prefix(count))
+        }
         guard isSeekable, let descriptor else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             repeat {
@@ -64,6 +110,41 @@ public final class InputFile: @unchecked Sendable {
             filled = max(0, filled)
         }
     }
+
+    /// Whether a descriptor is a file that nobody has read from.
+    private static func isFileAtBeginning(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            && lseek(descriptor, 0, SEEK_CUR) == 0
+    }
+
+    /// As many bytes as a format's first ones need; fewer at the end. A pipe's are then gone from it.
+    private static func firstBytes(
+        _ descriptor: Int32, isSeekable: Bool, name: String
+    ) throws(MediaError) -> [UInt8] {
+        // A larger pipe costs fewer switches between the writer and this process; fails on other files, harmlessly.
+        if !isSeekable { _ = fcntl(descriptor, clibav_f_setpipe_sz(), 1 << 20) }
+        var bytes = [UInt8](repeating: 0, count: Y4MHeader.magic.utf8.count)
+        var filled = 0
+        while filled < bytes.count {
+            let left = bytes.count - filled
+            let count = bytes.withUnsafeMutableBytes { buffer in
+                let target = buffer.baseAddress.map { $0 + filled }
+                return isSeekable ? pread(descriptor, target, left, off_t(filled)) : read(descriptor, target, left)
+            }
+            if count == 0 { break }
+            if count > 0 {
+                filled += count
+            } else if errno != EINTR {
+                throw errno == EISDIR
+                    ? .opening(name, errno: EISDIR)
+                    : MediaError(.io, "\(name) cannot be read: \(MediaError.text(ofErrno: errno))")
+            }
+        }
+        return Array(bytes.prefix(filled))
+    }
+
+    private static func isY4M(_ first: [UInt8]) -> Bool { first.starts(with: Y4MHeader.magic.utf8) }
 
     /// Whether libavformat reads a file of this name with a demuxer that opens files itself.
     ///
@@ -83,7 +164,15 @@ public final class InputFile: @unchecked Sendable {
     /// Checks that a file exists, may be read and is not empty; libavformat's errors would not name the cause.
     private static func checkReadable(_ path: String) throws(MediaError) {
         var status = stat()
-        guard stat(FileName.bytes(path), &status) == 0 else { throw .opening(path, errno: errno) }
+        guard stat(FileName.bytes(path), &status) == 0 else {
+            let error = errno
+            if OutputPath.isURL(path) {
+                throw MediaError(
+                    .usage,
+                    "URLs are not opened: use ffmpeg -i '\(path)' -c copy -f nut - | hwctl encode - OUTPUT")
+            }
+            throw .opening(path, errno: error)
+        }
         if status.st_mode & S_IFMT == S_IFDIR { throw .opening(path, errno: EISDIR) }
         guard access(FileName.bytes(path), R_OK) == 0 else { throw .opening(path, errno: errno) }
         if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {

@@ -42,6 +42,20 @@ public final class MediaPacket: @unchecked Sendable {
         return copy
     }
 
+    /// A packet with other data and this one's times; nil when memory runs out.
+    func replacing(_ bytes: some Collection<UInt8>) -> MediaPacket? {
+        var made = av_packet_alloc()
+        defer { av_packet_free(&made) }
+        guard let made, let size = Int32(exactly: bytes.count), av_new_packet(made, size) >= 0,
+            let data = made.pointee.data
+        else { return nil }
+        UnsafeMutableRawBufferPointer(start: data, count: bytes.count).copyBytes(from: bytes)
+        (made.pointee.pts, made.pointee.dts) = (packet.pointee.pts, packet.pointee.dts)
+        (made.pointee.duration, made.pointee.flags) = (packet.pointee.duration, packet.pointee.flags)
+        made.pointee.stream_index = packet.pointee.stream_index
+        return MediaPacket(moving: made, timeBase: timeBase)
+    }
+
     /// Excludes its picture from what is shown; only for a packet that nobody else has.
     func hide() { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
 

@@ -75,7 +75,7 @@ public final class MediaReader: @unchecked Sendable {
 
     private var y4mReport = DecodeReport()
 
-    /// Opens `path`, Y4M on standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
+    /// Opens `path`, standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
     public convenience init(path: String, options: Options = Options()) throws(MediaError) {
         try self.init(try InputFile(path), options: options)
@@ -105,7 +105,7 @@ public final class MediaReader: @unchecked Sendable {
     private static func openY4M(
         _ file: InputFile, _ options: Options, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (Y4MSource, VideoDescription) {
-        let path = file.path
+        let path = file.name
         guard options.frameRate == nil else {
             throw MediaError(.usage, "\(path) is Y4M, which has its own frame rate")
         }
@@ -122,8 +122,8 @@ public final class MediaReader: @unchecked Sendable {
         return (y4m, video)
     }
 
-    /// The path the file was opened with, or "-".
-    public var path: String { file.path }
+    /// The path the file was opened with; "standard input" for "-".
+    public var path: String { file.name }
 
     /// The most slots the decoder may hold besides the frames that were returned.
     ///

@@ -16,11 +16,14 @@ final class AtomicFile: @unchecked Sendable {
     private let directory: String
     private var hiddenName: String?
     private var isOpen = true
+    private let replaces: Bool
 
     /// Opens a file to be named `path` later; refuses a path that is one of `inputs`.
+    ///
+    /// - Parameter replaces: whether it replaces a file that has the name when it is complete.
     /// - Throws: `cannotCreate`; `usage` for an output that is an input.
-    init(path: String, inputs: [String]) throws(MediaError) {
-        self.path = path
+    init(path: String, inputs: [String], replaces: Bool = true) throws(MediaError) {
+        (self.path, self.replaces) = (path, replaces)
         // A symbolic link stays one: its target is replaced.
         if let resolved = realpath(FileName.bytes(path), nil) {
             target = FileName.string(resolved)
@@ -50,12 +53,19 @@ final class AtomicFile: @unchecked Sendable {
         if hiddenName == nil {
             // link(2) never replaces: a name that is taken needs rename(2) from a temporary one.
             if Self.link(descriptor, target) { return }
-            guard errno == EEXIST else { throw .creating(path, errno: errno) }
+            guard errno == EEXIST, replaces else { throw .creating(path, errno: errno) }
             let name = Self.freshName(directory)
             guard Self.link(descriptor, name) else { throw .creating(path, errno: errno) }
             hiddenName = name
         }
         guard let name = hiddenName else { return }
+        guard replaces else {
+            // The hidden name is removed by `discard`.
+            guard Glibc.link(FileName.bytes(name), FileName.bytes(target)) == 0 else {
+                throw .creating(path, errno: errno)
+            }
+            return
+        }
         guard rename(FileName.bytes(name), FileName.bytes(target)) == 0 else { throw .creating(path, errno: errno) }
         hiddenName = nil
     }

@@ -22,7 +22,7 @@ enum ByteSink: Sendable {
     }
 
     /// Writes all of `bytes`.
-    /// - Throws: `io`, also where a pipe has no reader any more.
+    /// - Throws: `io`; `closedPipe` where standard output is a pipe without a reader.
     func write(_ bytes: [UInt8]) throws(MediaError) {
         try check(bytes.withUnsafeBytes { all in attempt { Self.writeAll($0, [all]) } })
     }
@@ -33,6 +33,14 @@ enum ByteSink: Sendable {
         try check(attempt { Self.writeAll($0, pieces) })
     }
 
+    /// Writes bytes to a file from a position on; to standard output in order. Returns 0 or an errno.
+    func write(_ bytes: UnsafeRawBufferPointer, at position: Int64) -> Int32 {
+        switch self {
+        case .file(let file): PositionedIO.write(file.descriptor, bytes, at: position)
+        case .standardOutput: attempt { Self.writeAll($0, [bytes]) }
+        }
+    }
+
     private func attempt(_ body: (Int32) -> Int32) -> Int32 {
         switch self {
         case .file(let file): body(file.descriptor)
@@ -41,9 +49,13 @@ enum ByteSink: Sendable {
     }
 
     private func check(_ error: Int32) throws(MediaError) {
-        guard error == 0 else {
-            throw MediaError(.io, "\(name) cannot be written: \(MediaError.text(ofErrno: error))")
-        }
+        guard error == 0 else { throw failure(error) }
+    }
+
+    /// The error of a failed write.
+    func failure(_ error: Int32) -> MediaError {
+        let kind: MediaError.Kind = error == EPIPE && !isFile ? .closedPipe : .io
+        return MediaError(kind, "\(name) cannot be written: \(MediaError.text(ofErrno: error))")
     }
 
     /// Completes the output.
@@ -56,7 +68,11 @@ enum ByteSink: Sendable {
         if case .file(let file) = self { file.discard() }
     }
 
-    private var name: String {
+    /// Whether it is a file.
+    var isFile: Bool { if case .file = self { true } else { false } }
+
+    /// The name in messages.
+    var name: String {
         switch self {
         case .file(let file): file.path
         case .standardOutput: "standard output"

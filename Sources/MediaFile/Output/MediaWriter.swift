@@ -2,18 +2,20 @@
 internal import HWDHEVC
 internal import Synchronization
 
-/// Writes HEVC to a .mov, .mp4 or .hevc file, or as Annex B to standard output ("-").
+/// Writes HEVC to a file or to standard output ("-").
 ///
 /// The file gets its name when `finish` has written all of it, never before. Calls may come from several threads.
 public final class MediaWriter: Sendable {
     /// The supported file extensions.
-    public static let endings = ["mov", "mp4", "hevc"]
+    public static let endings = OutputFormat.byExtension.map(\.fileExtension)
 
+    /// The output's format.
+    public let format: OutputFormat
     /// The contents of the source that the output lacks, with reasons, one line each.
     public let notes: [String]
     /// The streams of the source that the output gets beside the video.
     public let copiedStreams: [OtherStream]
-    /// The sound that is converted to another codec, one line each.
+    /// The sound and text that is converted to another codec, one line each.
     public let conversions: [String]
 
     private let state: Mutex<State>
@@ -29,35 +31,34 @@ public final class MediaWriter: Sendable {
     /// Opens the output, so that what prevents writing it is found before any work is done.
     ///
     /// - Parameters:
-    ///   - path: a name with the extension .mov, .mp4 or .hevc, or "-".
+    ///   - path: a name with one of `endings`, or "-".
+    ///   - stream: the format on standard output; nil is a byte stream of HEVC.
     ///   - source: the input; its metadata are copied. The output must be another file.
-    ///   - edits: what a .mov or .mp4 gets of the input.
+    ///   - edits: what a container gets of the input.
+    ///   - replaces: whether a file of that name is replaced; otherwise it is an error, also at the end.
     /// - Throws: `usage` for an unknown extension or an output that is the input, `cannotCreate`, `unsupported` where sound
     ///   would be lost.
     public init(
-        path: String, source: MediaReader? = nil, edits: FileEdits = FileEdits()
+        path: String, stream: OutputFormat? = nil, source: MediaReader? = nil, edits: FileEdits = FileEdits(),
+        replaces: Bool = true
     ) throws(MediaError) {
-        let ending = path == "-" ? "hevc" : OutputPath.fileExtension(path)
-        guard Self.endings.contains(ending) else {
-            throw OutputPath.unknownExtension(path, known: Self.endings)
+        format = try OutputFormat(path: path, stream: stream)
+        let sink: ByteSink =
+            path == "-"
+            ? try .standardOutputNotTerminal()
+            : .file(try AtomicFile(path: path, inputs: source.map { [$0.file.path] } ?? [], replaces: replaces))
+        guard format.isByteStream else {
+            let writer = try ContainerWriter(sink, format, source: source, edits: edits)
+            (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
+            state = Mutex(.container(writer))
+            return
         }
-        if path == "-" {
-            state = Mutex(.unstarted(try .standardOutputNotTerminal()))
-        } else {
-            let file = try AtomicFile(path: path, inputs: source.map { [$0.path] } ?? [])
-            guard ending == "hevc" else {
-                let writer = try ContainerWriter(file, ending: ending, source: source, edits: edits)
-                (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
-                state = Mutex(.container(writer))
-                return
-            }
-            state = Mutex(.unstarted(.file(file)))
-        }
+        state = Mutex(.unstarted(sink))
         (copiedStreams, conversions) = ([], [])
         notes = Self.notesOfByteStream(source)
     }
 
-    private static func notesOfByteStream(_ source: MediaReader?) -> [String] {
+    static func notesOfByteStream(_ source: MediaReader?) -> [String] {
         var notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
         if let source {
             let keys = FileCopy.contentKeys(of: source)
@@ -68,12 +69,7 @@ public final class MediaWriter: Sendable {
                         + "shows the base layer alone")
             }
         }
-        if let video = source?.video, video.width % 2 != 0 || video.height % 2 != 0 || video.cleanAperture != nil {
-            notes.append(
-                "warning: a raw .hevc stream cannot crop single samples: it shows "
-                    + "\((video.width + 1) / 2 * 2)x\((video.height + 1) / 2 * 2), not \(video.shownSize)")
-        }
-        return notes
+        return notes + [source?.video.croppingNote("a raw .hevc stream")].compactMap { $0 }
     }
 
     /// Sets the video track; called once, before the first packet.
@@ -96,7 +92,7 @@ public final class MediaWriter: Sendable {
         let record = try configuration.record()
         try withState { state throws(MediaError) in
             switch state {
-            case .container(let writer): try writer.change(to: configuration)
+            case .container(let writer): try writer.change(to: configuration, record)
             case .annexB(var writer):
                 writer.change(to: record)
                 state = .annexB(writer)
@@ -106,7 +102,7 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// The number of sample entries of the video track; nil for a byte stream, and after the end.
+    /// The number of sample entries of the video track, 1 in formats that have none; nil for a byte stream, and after the end.
     public var sampleEntryCount: Int? {
         state.withLock { state in if case .container(let writer) = state { writer.entryCount } else { nil } }
     }
@@ -148,9 +144,9 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// Warnings about damaged sound, one line each; complete when all packets are written.
-    public var soundWarnings: [String] {
-        state.withLock { state in if case .container(let writer) = state { writer.soundWarnings } else { [] } }
+    /// Warnings about damaged sound and text, one line each; complete when all packets are written.
+    public var conversionWarnings: [String] {
+        state.withLock { state in if case .container(let writer) = state { writer.conversionWarnings } else { [] } }
     }
 
     /// Completes the file and gives it its name; `sync` waits until it is on disk.

@@ -8,6 +8,17 @@ enum OutputPath {
         return name.lastIndex(of: ".").map { name[name.index(after: $0)...].lowercased() } ?? ""
     }
 
+    /// Whether a name is a URL, such as `https://example.org/a.mp4`, and not a file's.
+    static func isURL(_ path: String) -> Bool {
+        guard let end = path.utf8.firstIndex(of: UInt8(ascii: ":")), end > path.utf8.startIndex,
+            path.utf8[end...].starts(with: "://".utf8)
+        else { return false }
+        // RFC 3986 3.1.
+        return path.utf8[..<end].allSatisfy { byte in
+            ("a"..."z").contains(Character(Unicode.Scalar(byte | 0x20))) || "+-.0123456789".utf8.contains(byte)
+        }
+    }
+
     /// The error for an extension that is none of `known`.
     static func unknownExtension(_ path: String, known: [String]) -> MediaError {
         let list = known.map { ".\($0)" }.joined(separator: ", ")

@@ -47,6 +47,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var realTime: Bool
     /// Whether speed takes precedence over compression.
     public var prioritizesSpeed: Bool
+    /// Whether compression is preferred to speed: the property was set to false.
+    public var prioritizesCompression: Bool
     /// Maximum frames that the encoder may hold; nil sets no bound.
     public var maxFrameDelay: Int?
     /// Frames of look-ahead; nil for the encoder's default.
@@ -129,10 +131,18 @@ public struct EncoderConfiguration: Hashable, Sendable {
             ambientViewing = properties.string(.ambientViewingEnvironment).flatMap(Hexadecimal.bytes)
         }
         frameMetadata = FrameMetadataRules(properties)
-        prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
-        x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
+        let speed = properties.isSet(.prioritizeSpeed) ? properties.bool(.prioritizeSpeed) : nil
+        (prioritizesSpeed, prioritizesCompression) = (speed == true, speed == false)
+        x265Preset = Self.x265Preset(properties, prioritizesSpeed: speed)
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         try alignKeyFrames(request, properties)
+    }
+
+    /// The preset that is set, or the one for the priority, which is nil where none is set.
+    private static func x265Preset(_ properties: PropertyStore, prioritizesSpeed: Bool?) -> String {
+        if prioritizesSpeed == true { return "veryfast" }
+        let standard = properties.string(.x265Preset) ?? "medium"
+        return prioritizesSpeed == false && !properties.isSet(.x265Preset) ? "slow" : standard
     }
 
     /// Rounds the key frame interval down to a multiple of the temporal levels' group, after checking the properties

@@ -87,8 +87,11 @@ public enum PropertyTable {
             .suggestedLookAheadFrameCount, .integer(0...250), by: [.x265],
             "Frames of look-ahead, limited by MaxFrameDelayCount."),
         PropertySpec(
-            .prioritizeSpeed, .boolean, default: .bool(false),
-            "Prefer speed to compression (x265: preset veryfast). Excludes X265Preset."),
+            .prioritizeSpeed, .boolean,
+            """
+            Prefer speed to compression (true; x265: preset veryfast, excludes X265Preset) or compression to speed (false; \
+            preset slow); by default neither.
+            """),
 
         // Coding tools.
         PropertySpec(

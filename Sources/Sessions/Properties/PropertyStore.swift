@@ -36,9 +36,16 @@ public struct PropertyStore: Sendable {
         self.values = values
     }
 
+    /// The error for a name that no property has.
+    private func unknown(_ name: String) -> SessionError {
+        let near = PropertyTable.rows(of: backend).first { $0.key.rawValue.lowercased() == name.lowercased() }
+        let hint = near.map { ": did you mean \($0.key.rawValue)?" } ?? ""
+        return SessionError(.propertyNotSupported, "there is no property \(name)\(hint)")
+    }
+
     private func writableRow(_ name: String, isOpen: Bool) throws(SessionError) -> PropertySpec {
         guard let row = PropertyTable.row(PropertyKey(rawValue: name), of: backend) else {
-            throw SessionError(.propertyNotSupported, "there is no property \(name)")
+            throw unknown(name)
         }
         guard row.supportedBy.contains(backend) else {
             throw SessionError(.propertyNotSupported, "\(name) is not supported by the \(backend.rawValue) \(noun)")
@@ -79,7 +86,7 @@ public struct PropertyStore: Sendable {
         for name in keys {
             let key = PropertyKey(rawValue: name)
             guard PropertyTable.row(key, of: backend) != nil else {
-                throw SessionError(.propertyNotSupported, "there is no property \(name)")
+                throw unknown(name)
             }
             found[name] = value(key) ?? .null
         }

@@ -114,7 +114,7 @@ extension EncoderSettings {
         return notes
     }
 
-    /// The fastest level where speed is prioritized, else the one that GStreamer sends (`target-usage` 4).
+    /// The fastest level where speed is prioritized, the best where compression is, else the one that GStreamer sends (`target-usage` 4).
     ///
     /// Drivers' own defaults are fast ones: Mesa's is its speed preset.
     static func qualityLevel(
@@ -123,6 +123,7 @@ extension EncoderSettings {
         guard let levels = attributes.qualityLevels, levels > 1 else { return nil }
         let own = adjustments.numbers("quality_levels")?.filter { $0 <= levels } ?? []
         if configuration.prioritizesSpeed { return own.max() ?? levels }
+        if configuration.prioritizesCompression { return own.min() ?? 1 }
         return own.filter { $0 <= defaultQualityLevel }.max() ?? min(defaultQualityLevel, levels)
     }
 

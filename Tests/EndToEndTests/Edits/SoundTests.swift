@@ -77,6 +77,21 @@ extension EndToEndFaults {
             #expect(try Probe(output).decodingMessages().isEmpty || codec.codec.hasPrefix("pcm"))
         }
 
+        @Test(
+            "No container loses sound without an error",
+            arguments: ["flac", "libvorbis", "libopus", "pcm_s16le", "libmp3lame", "ac3", "aac", "wmav2"],
+            ["mkv", "ts", "nut"])
+        func neverLost(_ codec: String, _ ending: String) throws {
+            try clip("in.mkv", "-c:a", codec, "-b:a", "192k", "-ac", "2")
+            let output = path("out.\(ending)")
+            let run = try hwctl("encode", "--preset", "ultrafast", path("in.mkv"), output)
+            let (old, new) = (try Sound(path("in.mkv")), try Sound(output))
+            #expect(try Set(Probe(output).audioCodecs()).count == 1, "\(run.errors)")
+            #expect(
+                new.seconds > old.seconds - 0.1, "\(codec) in .\(ending): \(new.seconds) s of \(old.seconds)")
+            #expect(new.samples.contains { abs($0) > 0.05 })
+        }
+
         @Test("Lossless sound stays the same to the sample")
         func lossless() throws {
             try clip("in.mkv", "-c:a", "flac", "-sample_fmt", "s32", "-bits_per_raw_sample", "24", "-ac", "2")

@@ -48,8 +48,10 @@ extension EndToEnd {
             let program = folder.path("hwctl")
             try FileManager.default.copyItem(atPath: Programs.path("hwctl"), toPath: program)
             let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-            let run = try Running(program, ["properties"], environment: ["PATH": "\(Programs.folder):\(path)"])
-                .wait(seconds: 30)
+            let run = try Running(
+                program, ["properties", "-v"], environment: ["PATH": "\(Programs.folder):\(path)"]
+            )
+            .wait(seconds: 30)
             #expect(run.status == 0, "\(run.errors)")
             #expect(run.errors.contains("using a private one"))
             let without = try Running(program, ["properties"], environment: ["PATH": "relative:/nonexistent"])

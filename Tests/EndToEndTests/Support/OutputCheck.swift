@@ -18,7 +18,8 @@ enum OutputCheck {
     static func check(_ arguments: [String], _ run: Finished, socket: String) throws {
         guard arguments.first == "encode", run.status == 0 else { return }
         let command = try EncodeCommand.parse(Array(arguments.dropFirst()))
-        guard ![command.input, command.output].contains("-"), !command.verify,
+        guard command.outputs.outputDir == nil, !command.check, ![command.input, command.output].contains("-"),
+            !command.verify,
             !run.errors.contains("the input is damaged"), isExpected(command, arguments)
         else { return }
         let receipt = try ReceiptDocument(verification(command, run), socket: socket)

@@ -7,17 +7,19 @@ import Testing
 @Suite struct SoundPlanTests {
     /// What the plan says about one track of `codec`, with libraries that lack what is left out.
     private func treatment(
-        of codec: String, in ending: String, _ options: SoundOptions = SoundOptions(), decodes: Bool = true,
+        of codec: String, in format: OutputFormat, _ options: SoundOptions = SoundOptions(), decodes: Bool = true,
         encoders: Set<SoundCodec> = [.aac, .alac]
     ) throws -> SoundPlan.Treatment? {
-        let holds = ["mov": ["aac", "alac", "pcm_s16le"], "mp4": ["aac", "alac", "flac", "opus"]]
+        let holds: [OutputFormat: [String]] = [
+            .mov: ["aac", "alac", "pcm_s16le"], .mp4: ["aac", "alac", "flac", "opus"],
+        ]
         let abilities = SoundPlan.Abilities(
-            holds: { _, ending in holds[ending]?.contains(codec) ?? false }, decodes: { _ in decodes },
+            holds: { _, format in holds[format]?.contains(codec) ?? false }, decodes: { _ in decodes },
             isLossless: { _ in ["flac", "alac", "pcm_s16le"].contains(codec) }, encodes: encoders.contains)
         let track = OtherStream(
             index: 3, content: .audio, codec: codec, language: "eng", isPicture: false, isChapterTitles: false,
             isTimecode: false)
-        return try SoundPlan([track], ending: ending, options, abilities, path: "in.mkv").treatments[3]
+        return try SoundPlan([track], format, options, abilities, path: "in.mkv").treatments[3]
     }
 
     private func options(_ change: (inout SoundOptions) -> Void) -> SoundOptions {
@@ -27,18 +29,18 @@ import Testing
     }
 
     @Test func copiesWhatFitsAndConvertsTheRest() throws {
-        #expect(try treatment(of: "aac", in: "mov") == .copied)
-        #expect(try treatment(of: "flac", in: "mp4") == .copied)
-        #expect(try treatment(of: "flac", in: "mov") == .converted([.alac, .aac], ".mov holds no flac"))
-        #expect(try treatment(of: "opus", in: "mov") == .converted([.aac], ".mov holds no opus"))
+        #expect(try treatment(of: "aac", in: .mov) == .copied)
+        #expect(try treatment(of: "flac", in: .mp4) == .copied)
+        #expect(try treatment(of: "flac", in: .mov) == .converted([.alac, .aac], ".mov holds no flac"))
+        #expect(try treatment(of: "opus", in: .mov) == .converted([.aac], ".mov holds no opus"))
         let aac = options { $0.form = .aac }
-        #expect(try treatment(of: "aac", in: "mov", aac) == .copied)
-        #expect(try treatment(of: "flac", in: "mp4", aac) == .converted([.aac], "as requested"))
+        #expect(try treatment(of: "aac", in: .mov, aac) == .copied)
+        #expect(try treatment(of: "flac", in: .mp4, aac) == .converted([.aac], "as requested"))
         #expect(
-            try treatment(of: "aac", in: "mov", options { $0.bitRate = 64_000 })
+            try treatment(of: "aac", in: .mov, options { $0.bitRate = 64_000 })
                 == .converted([.aac], "as requested"))
         #expect(
-            try treatment(of: "aac", in: "mov", options { $0.form = SoundOptions.Form.none })
+            try treatment(of: "aac", in: .mov, options { $0.form = SoundOptions.Form.none })
                 == .leftOut("--audio none was given"))
     }
 
@@ -50,28 +52,28 @@ import Testing
             return ""
         }
         #expect(
-            message { _ = try treatment(of: "opus", in: "mov", encoders: []) }
+            message { _ = try treatment(of: "opus", in: .mov, encoders: []) }
                 == "the sound would be lost: .mov holds no opus, and libavcodec has no AAC encoder (stream 3); "
                 + "use .mp4, or --drop-audio")
         #expect(
-            message { _ = try treatment(of: "apac", in: "mov", decodes: false) }
+            message { _ = try treatment(of: "apac", in: .mov, decodes: false) }
                 == "the sound would be lost: .mov holds no apac, and libavcodec cannot decode apac (stream 3); "
                 + "use --drop-audio")
         #expect(
-            message { _ = try treatment(of: "opus", in: "mov", options { $0.form = .copy }) }
+            message { _ = try treatment(of: "opus", in: .mov, options { $0.form = .copy }) }
                 == "the sound would be lost: .mov holds no opus (stream 3); use --audio aac, or .mp4, or --drop-audio"
         )
         #expect(
-            try treatment(of: "opus", in: "mov", options { $0.dropsUnsupported = true }, encoders: [])
+            try treatment(of: "opus", in: .mov, options { $0.dropsUnsupported = true }, encoders: [])
                 == .leftOut(".mov holds no opus, and libavcodec has no AAC encoder"))
     }
 
     @Test func tracksAreChosen() throws {
-        #expect(try treatment(of: "aac", in: "mov", options { $0.track = .number(1) }) == .copied)
-        #expect(try treatment(of: "aac", in: "mov", options { $0.track = .language("eng") }) == .copied)
+        #expect(try treatment(of: "aac", in: .mov, options { $0.track = .number(1) }) == .copied)
+        #expect(try treatment(of: "aac", in: .mov, options { $0.track = .language("eng") }) == .copied)
         for track in [SoundOptions.Track.number(2), .number(0), .language("deu")] {
             #expect(throws: MediaError.self) {
-                try treatment(of: "aac", in: "mov", options { $0.track = track })
+                try treatment(of: "aac", in: .mov, options { $0.track = track })
             }
         }
     }

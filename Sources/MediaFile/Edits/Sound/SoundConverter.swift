@@ -3,11 +3,10 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// Converts one track of sound to another codec: packets in, packets out, at the same times.
-final class SoundConverter {
+/// Converts one track of sound to another codec.
+final class SoundConverter: PacketConverter {
     /// The codec of the packets that are made.
     let codec: SoundCodec
-    /// What is converted, in one line.
     let note: String
     /// Packets that cannot be decoded; silence takes their place.
     private var damaged = 0
@@ -98,19 +97,16 @@ final class SoundConverter {
         throw failure
     }
 
-    /// A warning about damage; nil without any.
     var warning: String? {
         guard damaged > 0 else { return nil }
         return "warning: \(track.description) is damaged in \(damaged) places, which are silent"
     }
 
-    /// Describes the packets that are made in an output's stream.
     func describe(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
         stream.pointee.time_base = encoder.context.pointee.time_base
         return avcodec_parameters_from_context(stream.pointee.codecpar, encoder.context) >= 0
     }
 
-    /// The packets that the next packet of the track completes.
     func convert(_ source: MediaPacket) throws(MediaError) -> [MediaPacket] {
         packetsRead += 1
         var made: [MediaPacket] = []

@@ -7,7 +7,7 @@ extension SoundPlan.Abilities {
         func parameters(_ index: Int) -> UnsafeMutablePointer<AVCodecParameters>? {
             input.stream(index)?.pointee.codecpar
         }
-        holds = { index, ending in parameters(index).map { StreamCopy.canHold($0, ending) } ?? false }
+        holds = { index, format in parameters(index).map { StreamCopy.canHold($0, format) } ?? false }
         decodes = { index in
             guard let parameters = parameters(index)?.pointee, parameters.codec_id != AV_CODEC_ID_NONE else {
                 return false
@@ -21,5 +21,6 @@ extension SoundPlan.Abilities {
             return properties & AV_CODEC_PROP_LOSSLESS != 0 && properties & AV_CODEC_PROP_LOSSY == 0
         }
         encodes = { avcodec_find_encoder($0.libAV) != nil }
+        writes = { codec, format in format.takes(codec.libAV) }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// What happens to each track of a source's sound in a .mov or .mp4.
+/// What happens to each track of a source's sound in a container.
 ///
 /// No track is lost in silence: what can be neither copied nor converted is an error, unless it may be left out.
 struct SoundPlan {
@@ -15,31 +15,34 @@ struct SoundPlan {
     /// What libavformat and libavcodec can do with the tracks, which are named by their streams' numbers.
     struct Abilities {
         /// Whether a container holds the track's codec.
-        var holds: (_ index: Int, _ ending: String) -> Bool
+        var holds: (_ index: Int, _ format: OutputFormat) -> Bool
         /// Whether there is a decoder for the track.
         var decodes: (_ index: Int) -> Bool
         /// Whether the track's codec loses nothing.
         var isLossless: (_ index: Int) -> Bool
         /// Whether there is an encoder.
         var encodes: (SoundCodec) -> Bool
+        /// Whether a container holds a codec.
+        var writes: (SoundCodec, OutputFormat) -> Bool = { _, _ in true }
     }
 
     /// By stream number.
     private(set) var treatments: [Int: Treatment] = [:]
 
-    private let ending: String
+    private let format: OutputFormat
     private let options: SoundOptions
     private let abilities: Abilities
 
     /// - Parameters:
     ///   - tracks: the source's streams of sound.
-    ///   - ending: the output's extension.
+    ///   - format: the output's.
     ///   - path: the source's, for errors.
     /// - Throws: `unsupported` where sound would be lost, or the chosen track does not exist.
     init(
-        _ tracks: [OtherStream], ending: String, _ options: SoundOptions, _ abilities: Abilities, path: String
+        _ tracks: [OtherStream], _ format: OutputFormat, _ options: SoundOptions, _ abilities: Abilities,
+        path: String
     ) throws(MediaError) {
-        (self.ending, self.options, self.abilities) = (ending, options, abilities)
+        (self.format, self.options, self.abilities) = (format, options, abilities)
         let chosen = try Self.chosen(tracks, options.track, path)
         for track in tracks {
             if options.form == SoundOptions.Form.none {
@@ -78,10 +81,10 @@ struct SoundPlan {
     }
 
     private func treatment(_ track: OtherStream) throws(MediaError) -> Treatment {
-        let isHeld = abilities.holds(track.index, ending)
+        let isHeld = abilities.holds(track.index, format)
         let isAsked = options.form.map { $0.rawValue == track.codec } ?? true
         if isHeld, options.form == .copy || isAsked && options.bitRate == nil { return .copied }
-        let cause = isHeld ? nil : ".\(ending) holds no \(track.codec)"
+        let cause = isHeld ? nil : "\(format.title) holds no \(track.codec)"
         guard options.form != .copy else { return try leaveOut(track, [cause]) }
         guard abilities.decodes(track.index) else {
             return try leaveOut(track, [cause, "libavcodec cannot decode \(track.codec)"])
@@ -92,7 +95,11 @@ struct SoundPlan {
             case nil where abilities.isLossless(track.index) && options.bitRate == nil: [.alac, .aac]
             default: [.aac]
             }
-        let codecs = wanted.filter(abilities.encodes)
+        let held = wanted.filter { abilities.writes($0, format) }
+        guard !held.isEmpty else {
+            return try leaveOut(track, [cause, "\(format.title) holds no \(wanted[0].name)"])
+        }
+        let codecs = held.filter(abilities.encodes)
         guard !codecs.isEmpty else {
             return try leaveOut(track, [cause, "libavcodec has no \(wanted[0].name) encoder"])
         }
@@ -107,12 +114,12 @@ struct SoundPlan {
 
     /// What else the user can do.
     private func remedy(_ track: OtherStream) -> String {
-        let other = ending == "mov" ? "mp4" : "mov"
+        let other: OutputFormat? = [.mov: .mp4, .mp4: .mov][format]
         var remedies: [String] = []
         if options.form == .copy, abilities.decodes(track.index), abilities.encodes(.aac) {
             remedies.append("--audio aac")
         }
-        if abilities.holds(track.index, other) { remedies.append(".\(other)") }
+        if let other, abilities.holds(track.index, other) { remedies.append(other.title) }
         return (remedies + ["--drop-audio"]).joined(separator: ", or ")
     }
 

@@ -41,7 +41,7 @@ public struct CopyCut {
         (self.range, self.isExact) = (range, isExact)
         video = (reader.video.streamIndex, reader.video.timeBase)
         cut = TimeCut(range, timeBase: reader.video.timeBase)
-        texts = Set(reader.otherStreams.filter { $0.content == .subtitle }.map(\.index))
+        texts = Set(reader.otherStreams.filter(\.isText).map(\.index))
         openSound = Set(reader.otherStreams.filter { $0.content == .audio }.map(\.index))
     }
 

@@ -29,10 +29,13 @@ extension LibAVSource {
         init(_ file: InputFile, _ options: MediaReader.Options, _ cancelFlag: CancelFlag) throws(MediaError) {
             let demuxer = try Demuxer(
                 file, cancelFlag: cancelFlag, frameRate: options.frameRate, wantsAlpha: options.alpha != nil)
-            boxes = demuxer.isMovie ? SourceBoxes(file) : nil
+            // A pipe's first bytes were recorded while its streams were probed.
+            let rereadable = file.rereadable
+            defer { file.head?.endRecording() }
+            boxes = demuxer.isMovie ? rereadable.flatMap(SourceBoxes.init) : nil
             try Self.useFirstEntry(demuxer, boxes)
             var (stream, parameters) = try Self.picture(of: demuxer)
-            Self.useFirstColor(&parameters, file, demuxer)
+            Self.useFirstColor(&parameters, rereadable, demuxer)
             self.demuxer = demuxer
             self.stream = stream
             series = file.series
@@ -43,7 +46,7 @@ extension LibAVSource {
             try Self.check(sampleEntries, demuxer.path)
 
             let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters, sampleEntries)
-            let leadingUnits = Self.leadingUnits(demuxer, parameters)
+            let leadingUnits = Self.leadingUnits(demuxer, parameters, rereadable)
             let hasAlphaLayer =
                 AlphaLayerInfo(nalUnits: HEVCConfiguration(parameters.configuration).nalUnits + leadingUnits)
                 != nil
@@ -62,7 +65,7 @@ extension LibAVSource {
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
-            if file.isSeekable { Self.addFirstPicture(&video, file, demuxer, parameters) }
+            if let rereadable { Self.addFirstPicture(&video, rereadable, demuxer, parameters) }
             self.video = video
         }
 
@@ -90,6 +93,16 @@ extension LibAVSource {
                 first
             }
             (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
+        }
+
+        /// The boxes of tracks of timed metadata by stream number.
+        var timedMetadata: [Int: TimedMetadataBoxes] {
+            var found: [Int: TimedMetadataBoxes] = [:]
+            for other in otherStreams where other.isTimedMetadata {
+                guard let track = demuxer.stream(other.index)?.pointee.id else { continue }
+                found[other.index] = boxes?.timedMetadata(track: track, video: stream.id)
+            }
+            return found
         }
 
         /// Notices about the input to show before it is used, one line each.
@@ -124,6 +137,7 @@ extension LibAVSource {
                 throw MediaError(.badInput, "\(path) has no video stream")
             }
             guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
+                if let error = Demuxer.indexBehind(demuxer.file) { throw error }
                 let reason = "\(path): its video stream has no picture that can be decoded"
                 throw MediaError(.badInput, LibAVLog.explain(reason))
             }
@@ -146,9 +160,9 @@ extension LibAVSource {
         ///
         /// libavformat decodes many frames of H.264 while it probes, and its description is the last one's.
         private static func useFirstColor(
-            _ parameters: inout AVCodecParameters, _ file: InputFile, _ demuxer: Demuxer
+            _ parameters: inout AVCodecParameters, _ file: InputFile?, _ demuxer: Demuxer
         ) {
-            guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, file.isSeekable else { return }
+            guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, let file else { return }
             let first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
             first.color?.write(to: &parameters)
         }
@@ -159,7 +173,7 @@ extension LibAVSource {
             var streamsRead: Set<Int> = [demuxer.videoIndex]
             if options.includesOtherStreams {
                 streamsRead.formUnion(
-                    others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+                    others.filter { $0.content == .audio || $0.isText }.map(\.index))
             }
             return streamsRead
         }
@@ -185,12 +199,13 @@ extension LibAVSource {
         }
 
         /// The NAL units before the first picture of a byte stream, where only they signal the alpha layer's mode.
-        private static func leadingUnits(_ demuxer: Demuxer, _ parameters: AVCodecParameters) -> [[UInt8]] {
-            guard parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.file.isSeekable,
+        private static func leadingUnits(
+            _ demuxer: Demuxer, _ parameters: AVCodecParameters, _ file: InputFile?
+        ) -> [[UInt8]] {
+            guard parameters.codec_id == AV_CODEC_ID_HEVC, let file,
                 AlphaLayerInfo.isUnsignaled(in: parameters.configuration)
             else { return [] }
-            return StreamHead.nalUnits(
-                demuxer.file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+            return StreamHead.nalUnits(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
         }
 
         /// - Parameter leavesAlpha: whether alpha is in a layer that the daemon decodes.

@@ -13,6 +13,8 @@ final class LibAVSource {
     let warnings: [String]
     /// Boxes of the video's first sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
+    /// The boxes of tracks of timed metadata by stream number.
+    let timedMetadata: [Int: TimedMetadataBoxes]
     /// The end of the video's edit list in seconds; nil without one.
     let editListEnd: Double?
     /// The sample entries of a movie that the video's samples use.
@@ -64,6 +66,7 @@ final class LibAVSource {
         carriedBoxes =
             opening.boxes?.carried(track: opening.stream.id)
             ?? [DolbyVisionBox.make(opening.stream)].compactMap { $0 }
+        timedMetadata = opening.timedMetadata
         editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         video.addMetadata(of: carriedBoxes)

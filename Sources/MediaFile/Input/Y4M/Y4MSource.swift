@@ -12,8 +12,6 @@ final class Y4MSource {
     private let skipped: Int
     /// The conversion of samples that frames do not have; nil where they are read as they are.
     let conversion: Y4MConversion?
-    private let descriptor: Int32
-    /// Keeps the descriptor open.
     private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
@@ -31,23 +29,22 @@ final class Y4MSource {
     /// - Parameter alpha: how alpha is kept; nil drops it.
     init(_ file: InputFile, alpha: AlphaConversion?, cancelFlag: CancelFlag) throws(MediaError) {
         guard let descriptor = file.descriptor else {
-            throw MediaError(.badInput, "\(file.path) is not Y4M")
+            throw MediaError(.badInput, "\(file.name) is not Y4M")
         }
-        name = file.path == "-" ? "standard input" : file.path
+        name = file.name
         self.file = file
-        self.descriptor = descriptor
         self.cancelFlag = cancelFlag
         // A reader before this one may have moved the position; standard input is read from where it is.
         if file.isSeekable { lseek(descriptor, 0, SEEK_SET) }
-        var header = try Self.readHeader(descriptor, name, cancelFlag)
+        var header = try Self.readHeader(file, name, cancelFlag)
         conversion =
             header.chroma.native == nil ? try Y4MConversion(header, alpha: alpha, name: name) : nil
         if let conversion { header.format = conversion.description.target }
         let whole = header.frameByteCount
         if header.format == .yuva, alpha == nil { header.format = .yu12 }
         (self.header, skipped) = (header, whole - header.frameByteCount)
-        // A larger pipe costs fewer switches between the writer and this process; fails on other files, harmlessly.
-        _ = fcntl(descriptor, clibav_f_setpipe_sz(), 1 << 20)
+        // Frames of a pipe are read once.
+        file.head?.endRecording()
     }
 
     deinit { scratch?.deallocate() }
@@ -68,7 +65,7 @@ final class Y4MSource {
     }
 
     private func readSamples(_ bytes: UnsafeMutableRawBufferPointer) throws(MediaError) {
-        let count = try Self.read(descriptor, into: bytes, name, cancelFlag)
+        let count = try Self.read(file, into: bytes, name, cancelFlag)
         guard count == bytes.count else {
             throw MediaError(
                 .badInput, "\(name) ends inside frame \(frameIndex): \(count) of \(bytes.count) bytes are left")
@@ -79,7 +76,7 @@ final class Y4MSource {
         guard skipped > 0 else { return }
         let bytes = scratch ?? .allocate(byteCount: skipped, alignment: 1)
         scratch = bytes
-        guard try Self.read(descriptor, into: bytes, name, cancelFlag) == skipped else {
+        guard try Self.read(file, into: bytes, name, cancelFlag) == skipped else {
             throw MediaError(.badInput, "\(name) ends inside the alpha of frame \(frameIndex)")
         }
     }
@@ -88,9 +85,9 @@ final class Y4MSource {
     private func readFrameLine() throws(MediaError) -> Bool {
         let magic = "FRAME".utf8
         var head: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0)
-        let (name, cancelFlag) = (name, cancelFlag)
+        let (file, name, cancelFlag) = (file, name, cancelFlag)
         let count = try withUnsafeMutableBytes(of: &head) { bytes throws(MediaError) in
-            try Self.read(descriptor, into: bytes, name, cancelFlag)
+            try Self.read(file, into: bytes, name, cancelFlag)
         }
         if count == 0 { return false }
         let isFrame = withUnsafeBytes(of: head) {
@@ -103,16 +100,16 @@ final class Y4MSource {
             throw MediaError(.badInput, "\(name) ends inside the header of frame \(frameIndex)")
         }
         if head.5 == UInt8(ascii: "\n") { return true }
-        guard head.5 == UInt8(ascii: " "), try Self.readLine(descriptor, name, cancelFlag).isWhole else {
+        guard head.5 == UInt8(ascii: " "), try Self.readLine(file, name, cancelFlag).isWhole else {
             throw MediaError(.badInput, "\(name) is damaged: the header of frame \(frameIndex) does not end")
         }
         return true
     }
 
     private static func readHeader(
-        _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
+        _ file: InputFile, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> Y4MHeader {
-        let (line, isWhole) = try readLine(descriptor, name, cancelFlag)
+        let (line, isWhole) = try readLine(file, name, cancelFlag)
         if line.isEmpty, !isWhole { throw MediaError(.badInput, "\(name) is empty") }
         guard isWhole || !line.starts(with: Y4MHeader.magic.utf8) else {
             throw MediaError(.badInput, "\(name) is damaged: its Y4M header does not end")
@@ -122,13 +119,13 @@ final class Y4MSource {
 
     /// Reads up to a line feed, one byte per read(2), so that none of the samples after it is consumed.
     private static func readLine(
-        _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
+        _ file: InputFile, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
         var line: [UInt8] = []
         while line.count < Y4MHeader.maxLength {
             var byte: UInt8 = 0
             let count = try withUnsafeMutableBytes(of: &byte) { bytes throws(MediaError) in
-                try read(descriptor, into: bytes, name, cancelFlag)
+                try read(file, into: bytes, name, cancelFlag)
             }
             if count == 0 { return (line, false) }
             if byte == UInt8(ascii: "\n") { return (line, true) }
@@ -139,9 +136,10 @@ final class Y4MSource {
 
     /// Reads until `buffer` is full or the stream ends.
     private static func read(
-        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ name: String, _ cancelFlag: CancelFlag
+        _ file: InputFile, into buffer: UnsafeMutableRawBufferPointer, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> Int {
-        var filled = 0
+        var filled = file.head?.take(into: buffer) ?? 0
+        guard let descriptor = file.descriptor else { return filled }
         while filled < buffer.count, let base = buffer.baseAddress {
             repeat { try cancelFlag.check() } while !cancelFlag.waitUntilReadable(descriptor)
             let count = Glibc.read(descriptor, base + filled, buffer.count - filled)

@@ -31,7 +31,7 @@ extension FactComparison {
             "streams", .lost,
             "\(missing.count) of \(ReceiptText.count(streams.count, "other stream")) are not there",
             details: missing.map { "stream \($0.number) (\($0.kind))" })
-        item.expected = "only one video stream, audio, subtitles and timecodes are copied"
+        item.expected = "only one video stream, audio, subtitles, timecodes and timed metadata are copied"
         return item
     }
 

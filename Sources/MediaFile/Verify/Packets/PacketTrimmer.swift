@@ -14,7 +14,7 @@ struct PacketTrimmer {
     init(_ reader: MediaReader, _ range: TimeRange?) {
         cut = range.map { TimeCut($0, timeBase: reader.video.timeBase) }
         start = Double(range?.start ?? 0) / 1_000_000
-        texts = Set(reader.otherStreams.filter { $0.content == .subtitle }.map(\.index))
+        texts = Set(reader.otherStreams.filter(\.isText).map(\.index))
     }
 
     /// The time of a picture in the part, in ticks; nil for one that it does not have.

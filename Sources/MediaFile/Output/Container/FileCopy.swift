@@ -30,6 +30,27 @@ enum FileCopy {
         }.sorted()
     }
 
+    /// What a container other than .mov and .mp4 does not hold of a source, one line each.
+    static func losses(of source: MediaReader?, _ format: OutputFormat) -> [String] {
+        guard let source, case .libAV(let input) = source.backend else { return [] }
+        var notes = [source.video.croppingNote(format.title)]
+        if !format.storesMetadata {
+            notes.append(MovieMetadata.note(contentKeys(of: source), because: "\(format.title) holds none"))
+        }
+        if !format.storesChapters, input.demuxer.context.pointee.nb_chapters > 0 {
+            notes.append("chapters are not written: \(format.title) holds none")
+        }
+        if !format.storesRotation, source.video.rotation != 0 {
+            notes.append(
+                "warning: the rotation by \(Int(source.video.rotation))° is not written: \(format.title) holds none"
+            )
+        }
+        if timecode(from: source, rate: source.video.averageFrameRate ?? source.video.baseFrameRate) != nil {
+            notes.append("the timecode is not written: \(format.title) holds none")
+        }
+        return notes.compactMap { $0 }
+    }
+
     /// Copies a track's disposition and metadata, such as its name and language.
     static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
         target.pointee.disposition = source.disposition

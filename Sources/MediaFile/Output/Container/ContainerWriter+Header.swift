@@ -11,17 +11,18 @@ extension ContainerWriter {
     func configure(
         _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ track: VideoTrack, _ boxes: VideoTrackBoxes
     ) throws(MediaError) {
-        guard let extradata = av_mallocz(track.hvcC.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
-            throw MediaError(.io, "\(file.path): out of memory")
+        let configuration = format.hasStartCodes ? try Self.parameterSets(of: track) : track.hvcC
+        guard let extradata = av_mallocz(configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
+            throw MediaError(.io, "\(sink.name): out of memory")
         }
-        track.hvcC.withUnsafeBytes {
+        configuration.withUnsafeBytes {
             UnsafeMutableRawBufferPointer(start: extradata, count: $0.count).copyMemory(from: $0)
         }
         parameters.pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
-        parameters.pointee.extradata_size = Int32(track.hvcC.count)
+        parameters.pointee.extradata_size = Int32(configuration.count)
         parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
         parameters.pointee.codec_id = AV_CODEC_ID_HEVC
-        parameters.pointee.codec_tag = clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
+        parameters.pointee.codec_tag = format.isHVC1 ? clibav_tag(0x68, 0x76, 0x63, 0x31) : 0  // hvc1
         parameters.pointee.width = Int32(boxes.codedWidth)
         parameters.pointee.height = Int32(boxes.codedHeight)
         // Encoded frames have both fields' lines; a copy's pictures are as its source declares them.
@@ -30,6 +31,10 @@ extension ContainerWriter {
             track.isInterlaced ? fields?.libAV ?? AV_FIELD_UNKNOWN : AV_FIELD_PROGRESSIVE
         track.color.write(to: &parameters.pointee)
         if let aspect = Self.aspectRatio(track, boxes) { parameters.pointee.sample_aspect_ratio = aspect }
+    }
+
+    private static func parameterSets(of track: VideoTrack) throws(MediaError) -> [UInt8] {
+        AccessUnitFormatter.parameterSets(try TrackConfiguration(hvcC: track.hvcC).record())
     }
 
     /// Sets the video stream's time base, frame rate and aspect ratio.
@@ -56,24 +61,40 @@ extension ContainerWriter {
         guard let matrix else { return }
         guard matrix.count == 9 else { throw MediaError(.usage, "a display matrix has 9 numbers") }
         guard let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * 4) else {
-            throw MediaError(.io, "\(file.path): out of memory")
+            throw MediaError(.io, "\(sink.name): out of memory")
         }
         matrix.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: data, count: $0.count).copyMemory(from: $0) }
     }
 
     /// Writes the header; returns libavformat's code.
     func writeHeader(_ track: VideoTrack) -> Int32 {
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        switch format {
+        case .mov, .mp4, .fmp4: setMovieOptions(&options, track)
+        case .nut where !sink.isFile:
+            // An index at the end would grow with the stream, and no reader of a pipe finds it.
+            av_dict_set_int(&options, "write_index", 0, 0)
+        case .mpegts:
+            // Decoders buffer so long before they start (ISO/IEC 13818-1 2.4.2.6 allows 1 s); decoding times stay positive.
+            context.pointee.max_delay = 700_000
+        case .matroska, .nut, .hevc: break
+        }
+        // Muxers write Dolby Vision's record as an extension of their formats.
+        if movie == nil { context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL }
+        return avformat_write_header(context, &options)
+    }
+
+    private func setMovieOptions(_ options: inout OpaquePointer?, _ track: VideoTrack) {
         var flags: [String] = []
         if track.color.isSpecified { flags.append("write_colr") }
-        if writesMetadataKeys { flags.append("use_metadata_tags") }
-        var options: OpaquePointer?
+        if movie?.writesMetadataKeys ?? false { flags.append("use_metadata_tags") }
+        // The movie box waits for the first packets, whose times its edit lists have.
+        if format == .fmp4 { flags += ["frag_keyframe", "delay_moov", "default_base_moof"] }
         if !flags.isEmpty { av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0) }
         // Edit lists are in ticks of the movie, and start times must be exact.
         av_dict_set_int(&options, "movie_timescale", movieScale(track), 0)
         av_dict_set(&options, "write_tmcd", timecode == nil ? "0" : "1", 0)
-        let code = avformat_write_header(context, &options)
-        av_dict_free(&options)
-        return code
     }
 
     /// The languages of the streams, in the order of their tracks.

@@ -11,8 +11,10 @@ struct StreamCopy {
     private(set) var streams: [OtherStream] = []
     /// Source stream number → output stream number.
     private(set) var numbers: [Int: Int32] = [:]
-    /// The converters of sound by source stream number; the packets of other streams are copied.
-    private(set) var converters: [Int: SoundConverter] = [:]
+    /// The boxes of tracks of timed metadata by output stream number.
+    private(set) var timedMetadata: [Int32: TimedMetadataBoxes] = [:]
+    /// The converters of sound and text by source stream number; the packets of other streams are copied.
+    private(set) var converters: [Int: any PacketConverter] = [:]
 
     /// Adds an output stream for every subtitle stream of `source` that the container supports, and for its sound.
     ///
@@ -21,21 +23,25 @@ struct StreamCopy {
     ///   - hasTimecode: whether a timecode is written, which replaces the source's timecode track.
     /// - Throws: `unsupported` where sound would be lost.
     init(
-        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
-        _ sound: SoundOptions, hasChapters: Bool, hasTimecode: Bool
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
+        _ edits: FileEdits, hasChapters: Bool, hasTimecode: Bool
     ) throws(MediaError) {
         guard let source, case .libAV(let input) = source.backend else { return }
         let plan = try SoundPlan(
-            source.otherStreams.filter { $0.content == .audio }, ending: ending, sound,
+            source.otherStreams.filter { $0.content == .audio }, format, edits.sound,
             SoundPlan.Abilities(input.demuxer), path: source.path)
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
             let reason =
                 if let treatment = plan.treatments[stream.index] {
-                    try add(stream, treatment, input.demuxer, output, ending, sound)
+                    try add(stream, treatment, input.demuxer, output, format, edits.sound)
+                } else if stream.content == .subtitle {
+                    try add(text: stream, input.demuxer, output, format, edits.text)
+                } else if format.isMovie, let boxes = input.timedMetadata[stream.index] {
+                    add(stream, boxes, input.demuxer, output)
                 } else {
-                    Self.add(stream, input.demuxer, output, ending)
+                    Self.add(stream, input.demuxer, output, format)
                 }
             if let reason {
                 notes.append("\(stream.description) is not copied: \(reason)")
@@ -53,12 +59,12 @@ struct StreamCopy {
     /// - Throws: `unsupported` where it would be lost.
     private mutating func add(
         _ track: OtherStream, _ treatment: SoundPlan.Treatment, _ input: Demuxer,
-        _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String, _ sound: SoundOptions
+        _ output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat, _ sound: SoundOptions
     ) throws(MediaError) -> String? {
         switch treatment {
         case .leftOut(let reason): return reason
         case .copied:
-            guard let failure = Self.add(track, input, output, ending) else { return nil }
+            guard let failure = Self.add(track, input, output, format) else { return nil }
             throw MediaError(.io, "\(track.description) cannot be copied: \(failure)")
         case .converted(let codecs, let reason):
             guard let source = input.stream(track.index)?.pointee else { return "it has no parameters" }
@@ -78,20 +84,63 @@ struct StreamCopy {
         }
     }
 
+    /// Adds a track of subtitles, converted where the container has another form of text; returns the reason against it,
+    /// or nil.
+    private mutating func add(
+        text track: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>,
+        _ format: OutputFormat, _ form: TextForm?
+    ) throws(MediaError) -> String? {
+        guard form != TextForm.none else { return "--subtitle none was given" }
+        guard let reason = Self.add(track, input, output, format) else { return nil }
+        guard form == nil, let source = input.stream(track.index)?.pointee,
+            TextConverter.isText(source.codecpar.pointee.codec_id), TextConverter.codec(of: format) != nil
+        else { return reason }
+        do throws(MediaError) {
+            let converter = try TextConverter(track, source, for: format, path: input.path)
+            guard let target = avformat_new_stream(output, nil), converter.describe(target) else {
+                throw MediaError(.io, "\(input.path): out of memory")
+            }
+            FileCopy.trackMetadata(from: source, to: target)
+            converters[track.index] = converter
+            return nil
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            return "\(reason), and \(error.reason)"
+        }
+    }
+
+    /// Adds a track of timed metadata as one of GoPro's, whose samples the muxer writes; its boxes are replaced at the end.
+    private mutating func add(
+        _ track: OtherStream, _ boxes: TimedMetadataBoxes, _ input: Demuxer,
+        _ output: UnsafeMutablePointer<AVFormatContext>
+    ) -> String? {
+        guard let source = input.stream(track.index)?.pointee, let copy = avformat_new_stream(output, nil),
+            let parameters = copy.pointee.codecpar
+        else { return "out of memory" }
+        parameters.pointee.codec_type = AVMEDIA_TYPE_DATA
+        parameters.pointee.codec_id = AV_CODEC_ID_BIN_DATA
+        parameters.pointee.codec_tag = clibav_tag(0x67, 0x70, 0x6D, 0x64)  // gpmd
+        copy.pointee.time_base = source.time_base
+        FileCopy.trackMetadata(from: source, to: copy)
+        timedMetadata[Int32(output.pointee.nb_streams) - 1] = boxes
+        return nil
+    }
+
     /// Adds one stream; returns the reason against it, or nil.
     private static func add(
-        _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String
+        _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>,
+        _ format: OutputFormat
     ) -> String? {
         switch stream.content {
         case .audio, .subtitle: break
         case .video: return stream.isPicture ? "pictures are not written" : "one video stream is written"
         case .data where stream.isTimecode: return "it does not count at the video's frame rate"
-        case .data, .attachment: return "only audio, subtitles and timecodes are copied"
+        case .data, .attachment: return "only audio, subtitles, timecodes and timed metadata are copied"
         }
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
             return "it has no parameters"
         }
-        guard canHold(parameters, ending) else { return ".\(ending) cannot hold \(stream.codec)" }
+        guard canHold(parameters, format) else { return "\(format.title) cannot hold \(stream.codec)" }
         guard let copy = avformat_new_stream(output, nil), let target = copy.pointee.codecpar,
             avcodec_parameters_copy(target, parameters) >= 0
         else { return "out of memory" }
@@ -113,10 +162,15 @@ struct StreamCopy {
     /// Whether the container has a tag for the codec and its muxer accepts it; some tags it refuses.
     ///
     /// Without the first check the .mov muxer accepts every codec with a WAV number, and warns that it may be unplayable.
-    static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
+    static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ format: OutputFormat) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
-        guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
-        guard avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1,
+        guard format.isKnown(parameters.pointee.codec_id),
+            avformat_alloc_output_context2(&trial, nil, format.muxer, nil) >= 0, let trial
+        else { return false }
+        guard
+            format == .mpegts
+                || avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL)
+                    == 1,
             avio_open_dyn_buf(&trial.pointee.pb) >= 0
         else {
             avformat_free_context(trial)

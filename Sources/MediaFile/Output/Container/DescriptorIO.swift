@@ -2,25 +2,25 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// An AVIOContext that writes to a borrowed descriptor, with its own file position.
+/// An AVIOContext that writes to a file, with its own position, or to standard output.
 final class DescriptorIO {
     private(set) var context: UnsafeMutablePointer<AVIOContext>?
     /// The errno of the first failed write; 0 without one.
     private(set) var failure: Int32 = 0
-    private let descriptor: Int32
+    private let sink: ByteSink
     private var position: off_t = 0
 
     private static let bufferSize: Int32 = 1 << 18
 
     /// Allocates a context; nil when memory runs out.
-    init?(_ descriptor: Int32) {
-        self.descriptor = descriptor
+    init?(_ sink: ByteSink) {
+        self.sink = sink
         guard let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
         context = avio_alloc_context(
             buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 1,
             Unmanaged.passUnretained(self).toOpaque(), nil,
             { opaque, bytes, count in DescriptorIO.from(opaque).write(bytes, count) },
-            { opaque, offset, whence in DescriptorIO.from(opaque).seek(offset, whence) })
+            sink.isFile ? { opaque, offset, whence in DescriptorIO.from(opaque).seek(offset, whence) } : nil)
         if context == nil {
             av_free(buffer)
             return nil
@@ -40,7 +40,8 @@ final class DescriptorIO {
 
     private func write(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-        let error = PositionedIO.write(descriptor, buffer, at: Int64(position))
+        // After a failure nothing more is written: a reader would take what follows for what is missing.
+        let error = failure != 0 ? failure : sink.write(buffer, at: Int64(position))
         guard error == 0 else {
             if failure == 0 { failure = error }
             return clibav_error(error)
@@ -50,15 +51,16 @@ final class DescriptorIO {
     }
 
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+        guard case .file(let file) = sink else { return Int64(clibav_error(ESPIPE)) }
         var status = stat()
         switch whence & ~AVSEEK_FORCE {
         case AVSEEK_SIZE:
-            guard fstat(descriptor, &status) == 0 else { return Int64(clibav_error(errno)) }
+            guard fstat(file.descriptor, &status) == 0 else { return Int64(clibav_error(errno)) }
             return Int64(status.st_size)
         case SEEK_SET: position = off_t(offset)
         case SEEK_CUR: position += off_t(offset)
         case SEEK_END:
-            guard fstat(descriptor, &status) == 0 else { return Int64(clibav_error(errno)) }
+            guard fstat(file.descriptor, &status) == 0 else { return Int64(clibav_error(errno)) }
             position = status.st_size + off_t(offset)
         default: return Int64(clibav_error(EINVAL))
         }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDExport
+internal import HWDMediaFile
+internal import HWDModel
+
+extension EncodeCommand {
+    var input: String { files.first ?? "-" }
+    var output: String { files.count > 1 ? files[1] : "-" }
+
+    func run() throws {
+        if check {
+            return try report {
+                try ExportCheck.run(
+                    input, edits: edits, frameRate: frameRate.flatMap { Rational(text: $0) }, json: json)
+            }
+        }
+        guard let folder = outputs.outputDir else {
+            return try report(output: output) {
+                let file = FilePair(input: input, output: output)
+                guard try outputs.writes(file) else { return Console.file("\(output): exists, skipped") }
+                // Before any other thread starts: threads inherit the blocked signals.
+                try write(file, try Interruption()) { try $0.report(json: json) }
+            }
+        }
+        try report {
+            var batch = try EncodeBatch(files, in: folder, outputs.format ?? .mov)
+            let interruption = try Interruption()
+            try batch.run(json: json) { file in
+                if interruption.isSet { throw CommandFailure.interrupted }
+                guard try outputs.writes(file) else { return nil }
+                var summary: (any FileSummary)?
+                try write(file, interruption) { summary = $0 }
+                return summary
+            }
+        }
+    }
+
+    private func write(
+        _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
+    ) throws {
+        copy ? try runCopy(file, interruption, report) : try encode(file, interruption, report)
+    }
+
+    /// The preset of `--preset-name`; nil without.
+    var exportPreset: ExportPreset? { presetName.flatMap(PresetFiles.catalogue.preset) }
+
+    /// What the output is asked to have of the input.
+    private var edits: FileEdits {
+        var edits = FileEdits()
+        (edits.sound, edits.text) = (sound.options, sound.subtitle)
+        if edits.sound.form == nil {
+            edits.sound.form = exportPreset?.audio.flatMap { SoundOptions.Form(rawValue: $0.rawValue) }
+        }
+        (edits.range, edits.isExact) = (time.range, time.exact)
+        return edits
+    }
+
+    private func runCopy(
+        _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
+    ) throws {
+        let request = CopyJob.Request(
+            file: file, stream: outputs.format, replaces: outputs.replaces,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
+            keepsPartial: keepPartial, report: report, asked: asked)
+        try CopyJob(request).run(interruption)
+    }
+
+    private func encode(
+        _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
+    ) throws {
+        var request = EncodeJob.Request(
+            file: file, stream: outputs.format, replaces: outputs.replaces, parameters: parameters,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
+            keepsPartial: keepPartial, report: report, asked: asked)
+        let job = EncodeJob(request)
+        do {
+            try job.run(interruption)
+        } catch let error as ClientError where decodesAgain(job, file, error) {
+            Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
+            request.parameters.allowsHardwareDecoder = false
+            try EncodeJob(request).run(interruption)
+        }
+    }
+
+    private var parameters: EncodeParameters {
+        EncodeParameters(
+            specification: specification, userProperties: properties,
+            keepsAlpha: alpha != nil || exportPreset?.alpha ?? false,
+            allowsHardwareDecoder: true, hdr: hdr, retags: retag,
+            picture: picture.request, preset: exportPreset)
+    }
+
+    /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.
+    private func decodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
+        guard job.decodesInHardware, file.input != "-", file.output != "-" else { return false }
+        return error.code == .session(.videoDecoderMalfunction)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+extension EndToEndFaults {
+    /// Each line of docs/cookbook.md is run, and what it writes is judged by ffprobe and ffmpeg.
+    @Suite struct Cookbook {
+        private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("docs/cookbook.md")
+
+        /// The lines of the blocks, without comments.
+        static func lines() throws -> [String] {
+            var (lines, isBlock) = ([String](), false)
+            for line in try String(contentsOf: page, encoding: .utf8).split(separator: "\n") {
+                if line.hasPrefix("```") {
+                    isBlock = line == "```sh"
+                } else if isBlock, !line.hasPrefix("#") {
+                    lines.append(String(line))
+                }
+            }
+            return lines
+        }
+
+        /// What an output has: codec, the number of its pictures, the codecs of sound and text.
+        private struct Facts: Equatable {
+            var codec = "hevc"
+            var frames: Int?
+            var sound: [String]?
+            var text: [String]?
+        }
+
+        /// The outputs whose facts are stated here; all others decode without a message.
+        private static let facts: [String: Facts] = [
+            "phone.mp4": Facts(frames: 50, sound: ["aac"]),
+            "film-8M.mp4": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
+            "silent.mov": Facts(sound: []), "film-deu.mp4": Facts(sound: ["aac"]),
+            "film.mov": Facts(sound: ["alac", "aac"], text: ["mov_text"]), "film-plain.mp4": Facts(text: []),
+            "part.mov": Facts(frames: 25, sound: ["aac"]), "part-exact.mov": Facts(frames: 40),
+            "piped.mkv": Facts(frames: 50), "piped.ts": Facts(frames: 50),
+            "piped.mov": Facts(frames: 50, sound: []), "slow-30.mov": Facts(frames: 30),
+            "handbrake.mp4": Facts(sound: ["alac", "aac"], text: ["mov_text"]),
+            "picture.png": Facts(codec: "png", frames: 1),
+            "talk.y4m": Facts(codec: "rawvideo", frames: 50),
+        ]
+
+        /// Small files of the names that the page uses.
+        private func prepare(_ folder: Scratch) throws {
+            let text = "1\n00:00:00,200 --> 00:00:00,900\nA line\n"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: folder.path("text.srt")))
+            let picture = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=25:duration=2"]
+            let sound = ["-f", "lavfi", "-i", "anoisesrc=color=pink:duration=2:sample_rate=48000"]
+            let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
+            try Programs.tool("ffmpeg", picture + sound + h264 + ["-c:a", "aac", folder.path("talk.mp4")])
+            try Programs.tool(
+                "ffmpeg",
+                picture + sound + h264 + [
+                    "-c:a", "aac", "-movflags", "use_metadata_tags", "-metadata", "com.apple.quicktime.make=Maker",
+                    "-metadata", "com.apple.quicktime.location.ISO6709=+37.3349-122.0090/",
+                    folder.path("phone.mov"),
+                ])
+            try Programs.tool(
+                "ffmpeg",
+                picture + sound + sound + [
+                    "-i", folder.path("text.srt"), "-map", "0", "-map", "1", "-map", "2", "-map", "3",
+                ]
+                    + h264 + [
+                        "-c:a:0", "flac", "-c:a:1", "aac", "-metadata:s:a:1", "language=deu", "-c:s", "copy",
+                        folder.path("film.mkv"),
+                    ])
+            for (name, fixture) in [
+                ("hdr.mov", "pq.mov"), ("title.mov", "alpha_prores4444.mov"),
+            ] {
+                try FileManager.default.copyItem(
+                    at: Clips.fixture(fixture), to: URL(fileURLWithPath: folder.path(name)))
+            }
+            try Programs.tool(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=240:duration=1"] + h264 + [
+                    folder.path("slow.mp4")
+                ])
+        }
+
+        @Test("Every line of the cookbook does what it says")
+        func everyLine() throws {
+            let server = try TestDaemon()
+            let folder = server.folder
+            try prepare(folder)
+            let inputs = Set(folder.contents)
+            let lines = try Self.lines()
+            try #require(lines.count >= 40)
+            for line in lines {
+                let script =
+                    "set -e -o pipefail; cd '\(folder.path("."))'; hwctl() { '\(Programs.path("hwctl"))' \"$@\"; }; \(line)"
+                let run = try Running(
+                    Programs.required("bash"), ["-c", script], environment: ["HWDAEMON_SOCKET": server.socket]
+                ).wait(seconds: 120)
+                #expect(run.status == 0, "\(line): \(run.errors)")
+            }
+            let videos: Set = ["mov", "mp4", "mkv", "ts", "hevc", "y4m", "png"]
+            let written = folder.contents.filter { name in
+                !inputs.contains(name) && name.contains(".")
+                    && videos.contains(String(name.split(separator: ".").last ?? ""))
+            }
+            #expect(written.count >= 30 && Set(Self.facts.keys).isSubset(of: written), "\(written)")
+            for name in written { try check(name, folder.path(name)) }
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder.path("hevc")).sorted() == [
+                    "hdr.mp4", "slow.mov", "talk.mov",
+                ])
+            #expect(
+                try JSONSerialization.jsonObject(
+                    with: Data(contentsOf: URL(fileURLWithPath: folder.path("report.json")))) is [String: Any])
+            let tags = try Programs.tool(
+                "ffprobe", ["-v", "error", "-show_entries", "format_tags", folder.path("phone.mp4")]
+            ).text
+            #expect(tags.contains("TAG:location=+37.3349-122.0090/") && tags.contains("TAG:make=Maker"))
+            let color = try Probe(folder.path("sdr.mp4")).field("color_transfer")
+            #expect(color == "bt709")
+        }
+
+        private func check(_ name: String, _ path: String) throws {
+            let probe = Probe(path)
+            #expect(try probe.decodingMessages() == "", "\(name)")
+            let facts = Self.facts[name] ?? Facts()
+            let isOther = name.hasSuffix("png") || name.hasSuffix("y4m")
+            #expect(try probe.field("codec_name") == (isOther ? facts.codec : "hevc"), "\(name)")
+            if let frames = facts.frames { #expect(try probe.frameTimes().count == frames, "\(name)") }
+            if let sound = facts.sound { #expect(try probe.audioCodecs() == sound, "\(name)") }
+            let found = try Programs.tool(
+                "ffprobe",
+                [
+                    "-v", "error", "-select_streams", "s", "-show_entries", "stream=codec_name", "-of", "csv=p=0",
+                    path,
+                ]
+            ).text.split(separator: "\n").map(String.init)
+            #expect(found == facts.text ?? found, "\(name)")
+        }
+    }
+}
