@@ -110,7 +110,9 @@ package struct CommandFailure: Error {
     /// 128 + SIGINT, as shells count.
     package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
 
-    /// 128 + SIGPIPE: standard output is a pipe that nobody reads any more. No line reports it, as of other filters.
+    /// 128 + SIGPIPE: standard output is a pipe that nobody reads any more.
+    ///
+    /// No line reports it, as of other filters.
     package static let closedPipe = CommandFailure(exitCode: 141, reason: "")
 
     /// An interruption after the output is complete.

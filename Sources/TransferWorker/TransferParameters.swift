@@ -107,7 +107,8 @@ enum TransferParameters {
         if let text = requested.cleanAperture {
             guard let part = PropertyText.aperture(text) else {
                 throw SessionError(
-                    .parameter, "options.clean_aperture \(text.prefix(64)) is not a rectangle such as 1920x1080+0+4")
+                    .parameter, "options.clean_aperture \(text.prefix(64)) is not a rectangle such as 1920x1080+0+4"
+                )
             }
             scaling.cleanAperture = part.rectangle
         }

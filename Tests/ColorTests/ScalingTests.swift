@@ -20,7 +20,9 @@ import Testing
         return try ScalingGeometry(conversion).axes(filter, sitings).across
     }
 
-    @Test("weights add up to 1 and stay inside the picture", arguments: [(97, 31), (31, 97), (100, 13), (16, 128), (3, 24)])
+    @Test(
+        "weights add up to 1 and stay inside the picture",
+        arguments: [(97, 31), (31, 97), (100, 13), (16, 128), (3, 24)])
     func sums(from: Int, to: Int) throws {
         for filter in ScalingOptions.Filter.allCases {
             let axis = try axes(from, to, filter)

@@ -95,7 +95,8 @@ import Testing
         let matroska = try MediaWriter(
             path: scratch.file("out.mov"), source: try MediaReader(path: try Self.rich(scratch, "rich.mkv")))
         #expect(matroska.notes.isEmpty)
-        #expect(matroska.conversions.contains { $0.hasPrefix("stream 3 (subtitle, subrip) is converted to mov_text") })
+        #expect(
+            matroska.conversions.contains { $0.hasPrefix("stream 3 (subtitle, subrip) is converted to mov_text") })
         let reader = try MediaReader(path: try Self.rich(scratch))
         let raw = try MediaWriter(path: scratch.file("out.hevc"), source: reader)
         #expect(raw.notes.count == 6 && raw.notes.contains { $0.hasPrefix("metadata are not written (") })

@@ -125,7 +125,9 @@ extension Picture {
         #expect(error((64, 64), (513, 64)) == .parameter)
         #expect(error((64, 64), (8, 512)) == nil)
         #expect(error((64, 64), (0, 64)) == .parameter)
-        for part in [(60, 0, 8, 8), (0, 60, 8, 8), (0, 0, 0, 8), (.max, .max, .max, .max)] as [(UInt32, UInt32, UInt32, UInt32)] {
+        for part in [(60, 0, 8, 8), (0, 60, 8, 8), (0, 0, 0, 8), (.max, .max, .max, .max)]
+            as [(UInt32, UInt32, UInt32, UInt32)]
+        {
             let outside = PictureRectangle(x: part.0, y: part.1, width: part.2, height: part.3)
             #expect(
                 error((64, 64), (64, 64), ScalingOptions(mode: .letterbox, cleanAperture: outside)) == .parameter)

@@ -42,8 +42,10 @@ func scaling(_ daemon: Daemon, _ format: PixelFormat, frames: Int) throws -> [St
     try scale(frames, from: 3)
     let wall = milliseconds(since: start)
     return [
-        "device": .string(session.created.device), "threads": .int(Int64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))),
-        "cpu_ms": .double((processTime(of: pid) - before) / Double(frames)), "wall_ms": .double(wall / Double(frames)),
+        "device": .string(session.created.device),
+        "threads": .int(Int64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))),
+        "cpu_ms": .double((processTime(of: pid) - before) / Double(frames)),
+        "wall_ms": .double(wall / Double(frames)),
     ]
 }
 

@@ -139,7 +139,8 @@ do {
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
-        print("usage: session-bench latency|churn|overhead|transfer|transfer-vulkan|scaling-p010|scaling-i010 COUNT")
+        print(
+            "usage: session-bench latency|churn|overhead|transfer|transfer-vulkan|scaling-p010|scaling-i010 COUNT")
         exit(64)
     }
     print(String(decoding: try JSON.encode(result), as: UTF8.self))

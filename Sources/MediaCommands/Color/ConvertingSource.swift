@@ -55,7 +55,8 @@ final class ConvertingSource: VideoSource {
 
     /// - Parameter readerPool: the pool that the reader decodes into; nil where a session decodes.
     init(
-        _ source: any VideoSource, _ video: VideoDescription, _ target: (color: EncodeColor, geometry: PictureGeometry),
+        _ source: any VideoSource, _ video: VideoDescription,
+        _ target: (color: EncodeColor, geometry: PictureGeometry),
         _ daemon: Daemon, readerPool: FramePool?
     ) throws {
         let plan = target.color
@@ -198,9 +199,13 @@ final class ConvertingSource: VideoSource {
             ? try plan.parameters(keeping: color, format: format, alphaMode: key.alphaMode, video)
             : try plan.parameters(format: format, color: color, video)
         if geometry.transposes {
-            guard let siting = color.transposed?.chromaLocation.flatMap({ ChromaSiting(locationType: $0) })
-                ?? (color.transposed == nil ? nil : .left)
-            else { throw MediaError(.unsupported, "pictures of \(color.name) with this chroma location cannot be turned") }
+            guard
+                let siting = color.transposed?.chromaLocation.flatMap({ ChromaSiting(locationType: $0) })
+                    ?? (color.transposed == nil ? nil : .left)
+            else {
+                throw MediaError(
+                    .unsupported, "pictures of \(color.name) with this chroma location cannot be turned")
+            }
             if format.isYCbCr { parameters.source.siting = siting.rawValue }
         }
         geometry.apply(to: &parameters)

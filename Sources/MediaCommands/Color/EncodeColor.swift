@@ -163,7 +163,8 @@ struct EncodeColor {
     /// The parameters of a session that keeps the color of frames, whatever it is: only the range of samples and the place of
     /// chroma matter.
     func parameters(
-        keeping color: ColorDescription, format: PixelFormat, alphaMode: AlphaChannelMode?, _ video: VideoDescription
+        keeping color: ColorDescription, format: PixelFormat, alphaMode: AlphaChannelMode?,
+        _ video: VideoDescription
     ) throws(SessionError) -> CreateTransferSession.Parameters {
         guard let siting = ChromaSiting(locationType: color.chromaLocation ?? 0) else {
             throw SessionError(.parameter, "there is no chroma location \(color.chromaLocation ?? 0)")

@@ -163,7 +163,9 @@ final class FrameTransfer {
             ?? .allocate(
                 byteCount: packedSize((video.width, video.height)), alignment: FrameLayout.rowAlignment)
         scratch = memory
-        guard let base = memory.baseAddress else { throw CommandFailure(.software, "there is no memory for a frame") }
+        guard let base = memory.baseAddress else {
+            throw CommandFailure(.software, "there is no memory for a frame")
+        }
         let slot = FrameSlot(id: 0, base: base, poolOffset: 0, byteCount: memory.count)
         switch frame.place {
         case .session(let shared, _, let layout):

@@ -34,7 +34,8 @@ struct ScalingArguments: ParsableArguments {
             throw ValidationError("--to-size takes \(PictureSizeText.example), not '\(toSize)'.")
         }
         if let cleanAperture, PropertyText.aperture(cleanAperture) == nil {
-            throw ValidationError("--clean-aperture takes a rectangle such as 1920x800+0+140, not '\(cleanAperture)'.")
+            throw ValidationError(
+                "--clean-aperture takes a rectangle such as 1920x800+0+140, not '\(cleanAperture)'.")
         }
         if cleanAperture != nil, scalingMode ?? .normal == .normal {
             throw ValidationError("--clean-aperture needs --scaling-mode with another mode than Normal.")

@@ -12,7 +12,8 @@ struct PictureArguments: ParsableArguments {
             valueName: "WxH"))
     var size: String?
 
-    @Option(help: ArgumentHelp("Scale pictures of more displayed rows to this number; never enlarge.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp("Scale pictures of more displayed rows to this number; never enlarge.", valueName: "n"))
     var maxHeight: Int?
 
     @Option(
@@ -49,7 +50,8 @@ struct PictureArguments: ParsableArguments {
         }
         if let crop, request.crop == nil {
             throw ValidationError(
-                "--crop takes four even numbers W:H:X:Y, such as 1920:800:0:140, W and H 16 or more, not '\(crop)'.")
+                "--crop takes four even numbers W:H:X:Y, such as 1920:800:0:140, W and H 16 or more, not '\(crop)'."
+            )
         }
         if let rotate, ![90, 180, 270].contains(rotate) {
             throw ValidationError("--rotate takes 90, 180 or 270, not \(rotate).")
@@ -75,7 +77,8 @@ struct PictureArguments: ParsableArguments {
         request.maxHeight = maxHeight
         if let parts = crop?.split(separator: ":", omittingEmptySubsequences: false).map({ UInt32($0) }),
             parts.count == 4, let width = parts[0], let height = parts[1], let x = parts[2], let y = parts[3],
-            Self.isPossible(Int(width)), Self.isPossible(Int(height)), x % 2 == 0, y % 2 == 0, x <= 16384, y <= 16384
+            Self.isPossible(Int(width)), Self.isPossible(Int(height)), x % 2 == 0, y % 2 == 0, x <= 16384,
+            y <= 16384
         {
             request.crop = PictureRectangle(x: x, y: y, width: width, height: height)
         }

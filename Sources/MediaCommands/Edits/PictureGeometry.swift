@@ -39,7 +39,8 @@ struct PictureGeometry {
         transposes = turn == 90 || turn == 270
         let turned =
             transposes
-            ? (width: Int(kept.height), height: Int(kept.width)) : (width: Int(kept.width), height: Int(kept.height))
+            ? (width: Int(kept.height), height: Int(kept.width))
+            : (width: Int(kept.width), height: Int(kept.height))
         let shown = orientation.shown(width: turned.width, height: turned.height)
         let wanted = Self.size(request, shown)
         (width, height) = orientation.shown(width: wanted.width, height: wanted.height)
@@ -192,7 +193,8 @@ struct PictureGeometry {
         options.scalingMode = ScalingOptions.Mode.cropSourceToCleanAperture.rawValue
         options.cleanAperture =
             transposes
-            ? "\(part.height)x\(part.width)+\(part.y)+\(part.x)" : "\(part.width)x\(part.height)+\(part.x)+\(part.y)"
+            ? "\(part.height)x\(part.width)+\(part.y)+\(part.x)"
+            : "\(part.width)x\(part.height)+\(part.x)+\(part.y)"
         options.flipHorizontal = turn == 90 || turn == 180 ? true : nil
         options.flipVertical = turn == 180 || turn == 270 ? true : nil
         parameters.options = options

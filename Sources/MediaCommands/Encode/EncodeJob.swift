@@ -69,8 +69,7 @@ final class EncodeJob {
         _ input: DecodedInput, _ target: (color: EncodeColor, geometry: PictureGeometry),
         _ session: CompressionSession, _ writer: MediaWriter, _ daemon: Daemon, _ interruption: Interruption
     ) throws {
-        let reader = input.reader
-        let (color, geometry) = target
+        let (reader, color, geometry) = (input.reader, target.color, target.geometry)
         let video = geometry.applied(to: color.applied(to: reader.video))
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
         var warnings = warnings(reader, target, writer)
@@ -113,8 +112,7 @@ final class EncodeJob {
                     notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                     color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                     earlyEnd: pipeline.earlyEnd, receipt: receipt)))
-        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: output) }
-        if let failure { throw failure }
+        if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
 
     private static func takesCaptions(_ daemon: Daemon) -> Bool {

@@ -26,7 +26,9 @@ extension EncodeCommand {
         }
         if self.sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
         let picture = picture.request
-        if picture.size != nil || picture.maxHeight != nil || exportPreset?.maxSize != nil { asked.names.formUnion(["size", "aspect"]) }
+        if picture.size != nil || picture.maxHeight != nil || exportPreset?.maxSize != nil {
+            asked.names.formUnion(["size", "aspect"])
+        }
         (asked.crop, asked.rotation) = (picture.crop, picture.rotation)
         if picture.orientation != nil { asked.names.insert("rotation") }
         if picture.frameRate != nil {

@@ -118,7 +118,9 @@ public final class InputFile: @unchecked Sendable {
             && lseek(descriptor, 0, SEEK_CUR) == 0
     }
 
-    /// As many bytes as a format's first ones need; fewer at the end. A pipe's are then gone from it.
+    /// As many bytes as a format's first ones need; fewer at the end.
+    ///
+    /// A pipe's are then gone from it.
     private static func firstBytes(
         _ descriptor: Int32, isSeekable: Bool, name: String
     ) throws(MediaError) -> [UInt8] {

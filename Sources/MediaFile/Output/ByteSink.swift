@@ -33,7 +33,9 @@ enum ByteSink: Sendable {
         try check(attempt { Self.writeAll($0, pieces) })
     }
 
-    /// Writes bytes to a file from a position on; to standard output in order. Returns 0 or an errno.
+    /// Writes bytes to a file from a position on, to standard output in order.
+    ///
+    /// - Returns: 0 or an errno.
     func write(_ bytes: UnsafeRawBufferPointer, at position: Int64) -> Int32 {
         switch self {
         case .file(let file): PositionedIO.write(file.descriptor, bytes, at: position)

@@ -134,8 +134,9 @@ extension hwd_scaling {
     }
 
     /// Sets an element of a C array.
-    private static func set<Number>(_ numbers: inout (Number, Number, Number, Number), _ index: Int, _ value: Number)
-    {
+    private static func set<Number>(
+        _ numbers: inout (Number, Number, Number, Number), _ index: Int, _ value: Number
+    ) {
         switch index {
         case 0: numbers.0 = value
         case 1: numbers.1 = value

@@ -24,10 +24,15 @@ extension EndToEndFaults {
         }
 
         /// Half a second of a test picture, without loss.
-        func make(_ name: String, size: String = "320x180", format: String = "yuv420p", _ more: [String] = []) throws {
+        func make(_ name: String, size: String = "320x180", format: String = "yuv420p", _ more: [String] = [])
+            throws
+        {
             try Programs.tool(
                 "ffmpeg",
-                ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30:duration=0.5", "-pix_fmt", format]
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30:duration=0.5", "-pix_fmt",
+                    format,
+                ]
                     + ["-c:v", "libx264", "-qp", "0", "-preset", "ultrafast"] + more + [path(name)])
         }
 
@@ -93,7 +98,10 @@ extension EndToEndFaults {
             try make("plain.mp4")
             try Programs.tool(
                 "ffmpeg",
-                ["-v", "error", "-i", path("plain.mp4"), "-c", "copy", "-metadata:s:v", "rotate=90", path("in.mp4")])
+                [
+                    "-v", "error", "-i", path("plain.mp4"), "-c", "copy", "-metadata:s:v", "rotate=90",
+                    path("in.mp4"),
+                ])
             try encode(["--crop", "100:200:20:40", "--size", "-2x100"], path("in.mp4"), path("out.mov"))
             // Stored as 100x50, shown as 50x100.
             #expect(try Probe(path("out.mov")).size == (100, 50))
@@ -105,7 +113,8 @@ extension EndToEndFaults {
                     "-",
                 ]
             ).errors
-            let found = try #require(shown.range(of: "PSNR y:").map { shown[$0.upperBound...].prefix { $0 != " " } })
+            let found = try #require(
+                shown.range(of: "PSNR y:").map { shown[$0.upperBound...].prefix { $0 != " " } })
             #expect(try #require(Double(found)) > 45)
         }
 
@@ -127,13 +136,17 @@ extension EndToEndFaults {
             try source.make(in: server.folder)
             for rate in ["10", "24000/1001", "60"] {
                 let run = try Programs.hwctl(
-                    ["encode", "--preset", "ultrafast", "--output-frame-rate", rate, path(source.name), path("out.mov")],
+                    [
+                        "encode", "--preset", "ultrafast", "--output-frame-rate", rate, path(source.name),
+                        path("out.mov"),
+                    ],
                     socket: server.socket)
                 try #require(run.status == 0, "\(rate): \(run.errors)")
                 try Programs.tool(
                     "ffmpeg",
                     [
-                        "-v", "error", "-y", "-i", path(source.name), "-vf", "fps=\(rate)", "-fps_mode", "passthrough",
+                        "-v", "error", "-y", "-i", path(source.name), "-vf", "fps=\(rate)", "-fps_mode",
+                        "passthrough",
                         "-an", "-c:v", "libx264", "-qp", "0", "-preset", "ultrafast", path("judge.mkv"),
                     ])
                 #expect(
@@ -163,8 +176,10 @@ extension EndToEndFaults {
 
         /// Options that cannot be, and the exit status.
         static let refused: [([String], Int32)] = [
-            (["--size", "0x0"], 64), (["--size", "15x100"], 64), (["--size", "101x100"], 64), (["--size", "-2x-2"], 64),
-            (["--size", "100"], 64), (["--size", "20000x100"], 64), (["--size", "100x100", "--max-height", "90"], 64),
+            (["--size", "0x0"], 64), (["--size", "15x100"], 64), (["--size", "101x100"], 64),
+            (["--size", "-2x-2"], 64),
+            (["--size", "100"], 64), (["--size", "20000x100"], 64),
+            (["--size", "100x100", "--max-height", "90"], 64),
             (["--max-height", "0"], 64), (["--max-height", "91"], 64), (["--crop", "0:0:0:0"], 64),
             (["--crop", "100:100:1:0"], 64), (["--crop", "101:100:0:0"], 64), (["--crop", "100:100"], 64),
             (["--rotate", "45"], 64), (["--orientation", "1"], 64), (["--output-frame-rate", "0"], 64),

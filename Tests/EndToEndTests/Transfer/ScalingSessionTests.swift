@@ -22,12 +22,14 @@ extension EndToEndFaults {
             private let to: (layout: FrameLayout, size: Int)
             private var sent: UInt64 = 0
 
-            init(_ daemon: Daemon, width: Int, height: Int, _ options: CreateTransferSession.Options? = nil) throws {
+            init(_ daemon: Daemon, width: Int, height: Int, _ options: CreateTransferSession.Options? = nil) throws
+            {
                 let image = CreateTransferSession.Image(pixelFormat: PixelFormat.i010.rawValue)
                 session = try TransferSession(
                     daemon,
                     CreateTransferSession.Parameters(
-                        width: 64, height: 48, targetWidth: width, targetHeight: height, source: image, target: image,
+                        width: 64, height: 48, targetWidth: width, targetHeight: height, source: image,
+                        target: image,
                         options: options, device: "cpu"))
                 to = FrameLayout.packed(.i010, width: width, height: height)
                 source = try SharedMemory(creating: "source", size: from.size)
@@ -98,7 +100,9 @@ extension EndToEndFaults {
         @Test("Impossible sizes and options are refused at Create")
         func refuses() throws {
             let daemon = server.daemon
-            func code(_ width: Int, _ height: Int, _ options: CreateTransferSession.Options? = nil) -> ClientError.Code? {
+            func code(_ width: Int, _ height: Int, _ options: CreateTransferSession.Options? = nil) -> ClientError
+                .Code?
+            {
                 do {
                     _ = try Scaler(daemon, width: width, height: height, options)
                     return nil
@@ -123,17 +127,20 @@ extension EndToEndFaults {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1280x720:duration=0.2", "-pix_fmt", "yuv420p10le",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1280x720:duration=0.2", "-pix_fmt",
+                    "yuv420p10le",
                     "-f", "rawvideo", input,
                 ])
             let raw = ["-f", "rawvideo", "-pix_fmt", "yuv420p10le"]
             try Programs.tool(
                 "ffmpeg",
-                ["-v", "error"] + raw + ["-s", "1280x720", "-i", input, "-vf", "zscale=214:120:filter=lanczos"] + raw
+                ["-v", "error"] + raw + ["-s", "1280x720", "-i", input, "-vf", "zscale=214:120:filter=lanczos"]
+                    + raw
                     + [judge])
             let run = try Programs.hwctl(
                 [
-                    "convert", input, output, "--size", "1280x720", "--to-size", "214x120", "--from", "i010", "--to",
+                    "convert", input, output, "--size", "1280x720", "--to-size", "214x120", "--from", "i010",
+                    "--to",
                     "i010",
                 ], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
@@ -145,7 +152,10 @@ extension EndToEndFaults {
                 (["--to-size", "320x180", "--scaling-mode", "Trim", "--clean-aperture", "1280x721+0+0"], 64),
             ] as [([String], Int32)] {
                 let refused = try Programs.hwctl(
-                    ["convert", input, server.folder.path("none"), "--size", "1280x720", "--from", "i010", "--to", "i010"]
+                    [
+                        "convert", input, server.folder.path("none"), "--size", "1280x720", "--from", "i010",
+                        "--to", "i010",
+                    ]
                         + options, socket: server.socket)
                 #expect(refused.status == status, "\(options): \(refused.errors)")
                 #expect(!FileManager.default.fileExists(atPath: server.folder.path("none")))

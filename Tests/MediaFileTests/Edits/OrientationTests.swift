@@ -24,9 +24,11 @@ import Testing
 
     @Test func turns() {
         #expect(turned(PictureOrientation(turnedBy: 0)) == Self.samples)
-        #expect(turned(PictureOrientation(turnedBy: 90)) == [20, 10, 0, 21, 11, 1, 22, 12, 2, 23, 13, 3, 24, 14, 4])
+        #expect(
+            turned(PictureOrientation(turnedBy: 90)) == [20, 10, 0, 21, 11, 1, 22, 12, 2, 23, 13, 3, 24, 14, 4])
         #expect(turned(PictureOrientation(turnedBy: 180)) == Self.samples.reversed())
-        #expect(turned(PictureOrientation(turnedBy: 270)) == [4, 14, 24, 3, 13, 23, 2, 12, 22, 1, 11, 21, 0, 10, 20])
+        #expect(
+            turned(PictureOrientation(turnedBy: 270)) == [4, 14, 24, 3, 13, 23, 2, 12, 22, 1, 11, 21, 0, 10, 20])
         #expect(turned(.transposed) == [0, 10, 20, 1, 11, 21, 2, 12, 22, 3, 13, 23, 4, 14, 24])
     }
 

@@ -20,7 +20,10 @@ import Testing
         ] {
             #expect(try AskedChanges(text: list).texts.joined(separator: ",") == list)
         }
-        for list in ["colour", "hdr=bright", "max-level=7", "retag=1", "alpha-mode=none", "size=2", "crop=1:2:3", "crop=0:2:0:0", "rotate=45"] {
+        for list in [
+            "colour", "hdr=bright", "max-level=7", "retag=1", "alpha-mode=none", "size=2", "crop=1:2:3",
+            "crop=0:2:0:0", "rotate=45",
+        ] {
             #expect(throws: MediaError.self) { try AskedChanges(text: list) }
         }
     }

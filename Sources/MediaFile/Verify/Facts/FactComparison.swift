@@ -53,7 +53,8 @@ struct FactComparison {
                 "rotation", .changed, "turned by \(degrees(input.video)), with another position of the picture")
         }
         return ReceiptItem(
-            "rotation", asked.names.contains("rotation") ? .changed : .lost, "turned by \(degrees(output.video)), not by \(degrees(input.video))",
+            "rotation", asked.names.contains("rotation") ? .changed : .lost,
+            "turned by \(degrees(output.video)), not by \(degrees(input.video))",
             details: ["display matrix \(old) became \(new)"])
     }
 
