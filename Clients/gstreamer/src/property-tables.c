@@ -123,7 +123,7 @@ const HwdPropertySpec hwd_encoder_properties[] = {
      "Whether the dynamic HDR metadata of frames (HDR10+, Dolby Vision's RPU) are written as they are. With false they are left out, and each frame of a 10-bit HLG stream that is sent by encodeFrameWithMetadata gets an RPU of profile 8.4 made from its samples. Default: false."},
     {"PrioritizeEncodingSpeedOverQuality", "prioritize-encoding-speed-over-quality", HWD_BOOLEAN, HWD_UNTIL_PREPARED, FALSE,
      0, 0, NULL,
-     "Prefer speed to compression (x265: preset veryfast). Excludes X265Preset. Default: false."},
+     "Prefer speed to compression (true; x265: preset veryfast, excludes X265Preset) or compression to speed (false; preset slow); by default neither."},
     {"ProfileLevel", "profile-level", HWD_CHOICE, HWD_UNTIL_PREPARED, FALSE,
      0, 0, (const char *const[]){"HEVC_Main_AutoLevel", "HEVC_Main_1", "HEVC_Main_2", "HEVC_Main_2_1", "HEVC_Main_3", "HEVC_Main_3_1", "HEVC_Main_4", "HEVC_Main_4_1", "HEVC_Main_5", "HEVC_Main_5_1", "HEVC_Main_5_2", "HEVC_Main_6", "HEVC_Main_6_1", "HEVC_Main_6_2", "HEVC_Main10_AutoLevel", "HEVC_Main10_1", "HEVC_Main10_2", "HEVC_Main10_2_1", "HEVC_Main10_3", "HEVC_Main10_3_1", "HEVC_Main10_4", "HEVC_Main10_4_1", "HEVC_Main10_5", "HEVC_Main10_5_1", "HEVC_Main10_5_2", "HEVC_Main10_6", "HEVC_Main10_6_1", "HEVC_Main10_6_2", NULL},
      "The profile, by default the lowest for the source's bit depth, and optionally a level."},

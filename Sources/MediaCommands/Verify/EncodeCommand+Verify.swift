@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import Glibc
+internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDSystem
