@@ -81,6 +81,10 @@ extension EncodeCommand {
             Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
             request.parameters.allowsHardwareDecoder = false
             try EncodeJob(request).run(interruption)
+        } catch let error as ClientError where encodesAgain(job, file, error) {
+            Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
+            request.parameters.specification = [.enableHardware: .bool(false)]
+            try EncodeJob(request).run(interruption)
         }
     }
 
@@ -90,6 +94,15 @@ extension EncodeCommand {
             keepsAlpha: alpha != nil || exportPreset?.alpha ?? false,
             allowsHardwareDecoder: true, hdr: hdr, retags: retag,
             picture: picture.request, preset: exportPreset)
+    }
+
+    /// Whether the error is the hardware encoder's, which was not required, in a session that no other process continues,
+    /// and everything can be read and written again.
+    private func encodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
+        guard hardware == .prefer, job.encodesInHardware else { return false }
+        guard file.input != "-", file.output != "-" else { return false }
+        return error.code == .session(.videoEncoderMalfunction)
+            || error.code == .session(.videoEncoderNotAvailableNow)
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

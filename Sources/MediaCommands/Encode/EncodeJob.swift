@@ -35,6 +35,10 @@ final class EncodeJob {
 
     /// Whether the input's session was created with a hardware decoder.
     private(set) var decodesInHardware = false
+    /// The session; nil before it is created.
+    private var session: CompressionSession?
+    /// Whether the frames are coded in hardware at present.
+    var encodesInHardware: Bool { session?.created.usingHardware ?? false }
 
     init(_ request: Request) { (self.request, parameters) = (request, request.parameters) }
 
@@ -60,7 +64,7 @@ final class EncodeJob {
             daemon,
             parameters.create(
                 geometry.applied(to: color.applied(to: reader.video)), color.format, layerMode: layerMode))
-        decodesInHardware = input.usesHardware
+        (decodesInHardware, self.session) = (input.usesHardware, session)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
 

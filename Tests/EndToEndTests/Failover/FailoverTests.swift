@@ -234,6 +234,18 @@ extension EndToEndFaults {
             #expect(try Probe(decoded).frameTimes().count == 40)
         }
 
+        @Test("Where frames are not kept, hwctl encode begins again in software")
+        func again() throws {
+            let faulty = try Faulty()
+            let clip = try HardwareFaults.clip(40, in: faulty.server.folder)
+            try "crash 20\n".write(toFile: faulty.state.path("plan/faults"), atomically: false, encoding: .utf8)
+            let output = faulty.server.folder.path("out.mov")
+            let run = try Programs.hwctl(
+                ["encode", "--property", "ReplaysAfterFailure=false", clip, output], socket: faulty.server.socket)
+            #expect(run.status == 0 && run.errors.contains("encoding again in software"), "\(run.errors)")
+            #expect(try Probe(output).frameTimes().count == 40 && Probe(output).decodingMessages() == "")
+        }
+
         /// Every position.
         @Suite struct Long {
             /// The faults of the processes of a session, and whether software serves it in the end.
