@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What a preset needs to know of a video.
+/// The facts about a video that presets depend on.
 public struct ExportSource: Hashable, Sendable {
     /// The displayed size.
     public var size: ExportPreset.Size

@@ -196,17 +196,17 @@ static VAStatus query_surface_attributes(
             .value = {.type = VAGenericValueTypePointer}},
     };
     unsigned needed = 0;
-    VASurfaceAttrib told[sizeof all / sizeof *all];
+    VASurfaceAttrib listed[sizeof all / sizeof *all];
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         bool minimum = all[i].type == VASurfaceAttribMinWidth || all[i].type == VASurfaceAttribMinHeight;
         if (all[i].type == VASurfaceAttribPixelFormat && !(all[i].value.value.i == (int)VA_FOURCC_P010 ? ten : eight)) continue;
         if ((minimum && personality->hidden_minimum) ||
             (all[i].type == VASurfaceAttribExternalBufferDescriptor && personality->no_import))
             continue;
-        told[needed++] = all[i];
+        listed[needed++] = all[i];
     }
     bool room = *count >= needed;
-    for (unsigned i = 0; list && room && i < needed; i++) list[i] = told[i];
+    for (unsigned i = 0; list && room && i < needed; i++) list[i] = listed[i];
     *count = needed;
     return list && !room ? VA_STATUS_ERROR_MAX_NUM_EXCEEDED : VA_STATUS_SUCCESS;
 }

@@ -314,8 +314,8 @@ import Testing
                 var bytes = rawHeader(length: length, fdCount: count)
                 bytes += (0..<Int(min(length, 40))).map { _ in UInt8.random(in: 0...255, using: &random) }
                 if Int.random(in: 0..<8, using: &random) == 0 { bytes.removeLast() }
-                let honest = Int.random(in: 0..<4, using: &random) != 0
-                let sent = honest ? count : UInt32.random(in: 0...10, using: &random)
+                let isTrue = Int.random(in: 0..<4, using: &random) != 0
+                let sent = isTrue ? count : UInt32.random(in: 0...10, using: &random)
                 rawSend(bytes, fds: [Int32](repeating: file.rawValue, count: Int(sent)), to: raw.rawValue)
             }
             reading: for _ in 0..<10 {

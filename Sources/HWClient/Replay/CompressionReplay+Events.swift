@@ -92,7 +92,7 @@ extension CompressionReplay {
     /// Stops keeping frames, of which there are more than the process announced.
     private func stopKeeping() {
         copies = nil
-        notice = "the session ends if its process fails: it holds more frames than it announced"
+        notice = "the session ends if its process fails: the encoder holds more frames than it announced"
         for case .frame(var frame) in log.entries where frame.isRead && !frame.isReturned {
             returnFrame(&frame)
             log.update(frame)
@@ -104,7 +104,7 @@ extension CompressionReplay {
     private func arrived(_ packet: CompressionSession.ReceivedPacket) throws(ClientError) {
         let number = packet.description.frameID
         guard var frame = log.frame(number), !frame.isCoded else {
-            throw broken("it sent a packet of no frame, or a second one of a frame")
+            throw broken("it sent a packet of an unknown frame, or a second packet of a frame")
         }
         let (pts, dts) = (packet.description.pts, packet.description.dts)
         guard dts <= pts, pts.subtractingReportingOverflow(dts).partialValue.magnitude <= Self.maxDelay else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// Holds packets back until those that are delivered are whole in presentation order.
+/// Holds packets back until those that are delivered form an unbroken run of frames in presentation order.
 ///
 /// What was delivered before a failure is then exactly the first frames of the stream, so that a new stream can begin with
 /// the next one. Without reordering each packet passes at once, otherwise a group of pictures at a time.
 struct PacketGate<Packet> {
-    /// Frames whose packets were delivered: those with a smaller number.
+    /// Frames with a smaller number have had their packets delivered.
     private(set) var deliveredCount: UInt64 = 0
     /// In decoding order.
     private(set) var held: [Packet] = []

@@ -12,7 +12,7 @@ protocol ResumingParameters {
 extension CreateCompressionSession.Parameters: ResumingParameters {}
 extension CreateTransferSession.Parameters: ResumingParameters {}
 
-/// The sessions that serve one session of the app after each other, each in a process of its own.
+/// The sessions behind one session of the app, one after another, each in a process of its own.
 final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.Parameters: ResumingParameters {
     /// Those of the next Create call.
     var parameters: Receiver.Create.Parameters
@@ -25,9 +25,9 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     private let timeout: Duration
     private let readiness: Epoll
 
-    /// Sessions after the first; as many as the daemon allows.
+    /// The most restarts; the daemon has the same limit.
     private static var maxRestarts: Int { 3 }
-    /// How long the end of a process that failed is waited for.
+    /// How long to wait for a failed process to end.
     private static var endTimeout: Duration { .seconds(10) }
 
     init(

@@ -8,12 +8,12 @@ struct PictureArguments: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Scale to this size, as it is displayed; one of both may be -2, which keeps the proportions.",
+            "Scale to this size, as it is displayed; either number may be -2, which keeps the proportions.",
             valueName: "WxH"))
     var size: String?
 
     @Option(
-        help: ArgumentHelp("Scale pictures of more displayed rows to this number; never enlarge.", valueName: "n"))
+        help: ArgumentHelp("Scale pictures that are taller than this down to it.", valueName: "n"))
     var maxHeight: Int?
 
     @Option(
@@ -21,7 +21,7 @@ struct PictureArguments: ParsableArguments {
             "Keep a part of the displayed picture, W by H samples from X and Y on.", valueName: "W:H:X:Y"))
     var crop: String?
 
-    @Option(help: ArgumentHelp("Turn the samples clockwise.", valueName: "90|180|270"))
+    @Option(help: ArgumentHelp("Rotate the samples clockwise.", valueName: "90|180|270"))
     var rotate: Int?
 
     @Option(
@@ -34,7 +34,7 @@ struct PictureArguments: ParsableArguments {
             "Frames per second of OUTPUT: frames are left out or repeated by their times.", valueName: "rate"))
     var outputFrameRate: String?
 
-    /// The smallest width and height that are asked for.
+    /// The smallest width and height that may be requested.
     private static let smallest = 16
 
     func validate() throws {
@@ -64,7 +64,7 @@ struct PictureArguments: ParsableArguments {
 
     private static func isPossible(_ number: Int) -> Bool { (smallest...16384).contains(number) && number % 2 == 0 }
 
-    /// What is asked for.
+    /// What is requested.
     var request: PictureRequest {
         var request = PictureRequest()
         if let parts = size?.split(separator: "x", omittingEmptySubsequences: false).map({ Int($0) }),

@@ -12,7 +12,7 @@ struct TimeArguments: ParsableArguments {
             """, valueName: "time"))
     var start: String?
 
-    @Option(help: ArgumentHelp("Keep so much time from the first picture on.", valueName: "time"))
+    @Option(help: ArgumentHelp("Duration of the part, from its first picture.", valueName: "time"))
     var duration: String?
 
     @Option(help: ArgumentHelp("End before pictures at this time of the input.", valueName: "time"))

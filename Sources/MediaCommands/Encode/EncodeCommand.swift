@@ -32,8 +32,9 @@ struct EncodeCommand: ParsableCommand {
             timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
             .mkv, .ts and .nut hold less. What the format cannot hold is listed. .hevc is a raw Annex B stream, and so is \
             - (standard output), unless --to names another format. OUTPUT is created only when it is complete; see \
-            --keep-partial. If the encoder fails in the middle of the video, another one goes on with a key frame, in \
-            software only unless hardware is required; the reason is reported.
+            --keep-partial. If the encoder fails in the middle of the video, the session continues in another process with \
+            a key frame: on the same hardware, on another GPU or, unless hardware is required, in software. A session that \
+            cannot continue is encoded again in software, unless INPUT or OUTPUT is -. The reason is reported.
 
             Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
             channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
