@@ -116,7 +116,9 @@ struct PictureGeometry {
             return error(first) + 1e-9 * Double(first) < error(second) + 1e-9 * Double(second)
         }
         guard let closest else { return aspect }
-        return Rational(Int32((value * Double(closest)).rounded()), Int32(closest))
+        // sar_width and sar_height have 16 bits (H.265 E.2.1).
+        let numerator = min(max((value * Double(closest)).rounded(), 1), 65535)
+        return Rational(Int32(numerator), Int32(closest))
     }
 
     /// The display matrix of a turn, with the picture's corner at the origin set later.

@@ -46,7 +46,10 @@ final class RateSource: VideoSource {
         }
     }
 
-    private func slot(_ ticks: Int64) -> Int64 { Int64((Double(ticks) * framesPerTick).rounded()) }
+    /// The number of the nearest time of the new rate; clamped, for files with impossible times, whose gaps are refused.
+    private func slot(_ ticks: Int64) -> Int64 {
+        Int64(min(max((Double(ticks) * framesPerTick).rounded(), -1e18), 1e18))
+    }
 
     /// The end of the last frame, which is shown once where nothing else is known or shown.
     private func end(of frame: SourceFrame, _ first: Int64) -> Int64 {

@@ -96,9 +96,10 @@ final class AtomicFile: @unchecked Sendable {
     private static func checkTarget(_ target: String, _ path: String, _ inputs: [String]) throws(MediaError) {
         var status = stat()
         guard stat(FileName.bytes(target), &status) == 0 else { return }
-        for input in inputs where input != "-" {
+        for input in inputs {
             var other = stat()
-            guard stat(FileName.bytes(input), &other) == 0 else { continue }
+            let result = input == "-" ? fstat(STDIN_FILENO, &other) : stat(FileName.bytes(input), &other)
+            guard result == 0 else { continue }
             if other.st_dev == status.st_dev, other.st_ino == status.st_ino {
                 throw MediaError(.usage, "\(path) is the input: the output needs another name")
             }

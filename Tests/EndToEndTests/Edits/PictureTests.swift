@@ -198,5 +198,31 @@ extension EndToEndFaults {
             #expect(lines.count == 1, "\(run.errors)")
             #expect(server.folder.contents.allSatisfy { !$0.contains("out") })
         }
+
+        /// One grey picture as Y4M, with samples of an aspect ratio.
+        private func grey(aspect: String) -> Data {
+            Data("YUV4MPEG2 W64 H64 F30:1 A\(aspect) C420jpeg\nFRAME\n".utf8)
+                + Data(repeating: 128, count: 64 * 64 * 3 / 2)
+        }
+
+        @Test("An impossible aspect ratio of the input ends in one that files can hold")
+        func hostileAspect() throws {
+            try grey(aspect: "2000000000:1").write(to: URL(fileURLWithPath: path("wide.y4m")))
+            let run = try Programs.hwctl(
+                ["encode", "--size", "64x32", path("wide.y4m"), path("wide.mov")], socket: server.socket)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(try Probe(path("wide.mov")).frameTimes().count == 1)
+        }
+
+        @Test("A file on standard input is not replaced by its own output")
+        func ownInput() throws {
+            let content = grey(aspect: "1:1")
+            try content.write(to: URL(fileURLWithPath: path("clip.mov")))
+            let script = "\"$0\" encode -y - \"$1\" <\"$1\""
+            let run = try Running("/bin/sh", ["-c", script, Programs.path("hwctl"), path("clip.mov")]).wait(
+                seconds: 30)
+            #expect(run.status == 64 && run.errors.contains("is the input"), "\(run.errors)")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path("clip.mov"))) == content)
+        }
     }
 }
