@@ -43,11 +43,14 @@ RUN_TESTS = scripts/run-tests $(if $(SKIPS),--allowed-skips $(SKIPS))
 # Suites and tests that run in `make check`: long ones, and those of the media set beside the repository.
 LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)
 
+# Tests of every position of a fault, for `make check-failover`.
+EVERY := Failover/EveryPosition/
+
 # What protects every change, in minutes.
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	@$(RUN_TESTS) --name test --timeout 1500 -- --skip '$(LONG)'
+	@$(RUN_TESTS) --name test --timeout 1500 -- --skip '$(LONG)|$(EVERY)'
 	@scripts/check-links
 	@scripts/check-systemd
 
@@ -68,7 +71,7 @@ check: deps
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
 	swift build --build-tests --quiet
-	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests --skip '$(EVERY)'
 
 # Sessions whose process fails, at every picture.
 check-failover: deps

@@ -246,8 +246,8 @@ extension EndToEndFaults {
             #expect(try Probe(output).frameTimes().count == 40 && Probe(output).decodingMessages() == "")
         }
 
-        /// Every position.
-        @Suite struct Long {
+        /// Every position, which takes up to an hour: `make check-failover`.
+        @Suite struct EveryPosition {
             /// The faults of the processes of a session, and whether software serves it in the end.
             static let kinds: [(faults: [String], software: Bool)] = [
                 (["crash"], false), (["crash", "crash"], true), (["fail"], false), (["hang"], false),
