@@ -209,8 +209,8 @@ class TransferSession(Session[TransferLink]):
         timeout: float = 30.0, **options: Any
     ) -> None:
         parameters = create.transfer((width, height), source, target, device, options, target_size)
-        formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats, target_size=target_size), parameters, daemon, timeout)
+        formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
+        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), parameters, daemon, timeout)
 
     async def frame(self) -> Frame:
         return await self._run(self._link.frame(), "waiting for a frame")

@@ -44,8 +44,8 @@ class TransferSession(Session[TransferLink]):
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
         parameters = create.transfer((width, height), source, target, device, options, target_size)
-        formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats, target_size=target_size), timeout)
+        formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
+        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), timeout)
         run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
 
     @property
