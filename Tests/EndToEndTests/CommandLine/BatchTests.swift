@@ -6,19 +6,10 @@ import Testing
 
 extension EndToEndFaults {
     /// Several files, files that exist, and what is printed.
-    @Suite struct Batches {
+    @Suite struct Batches: CommandSuite {
         let server: TestDaemon
 
         init() throws { server = try TestDaemon() }
-
-        func path(_ name: String) -> String { server.folder.path(name) }
-
-        @discardableResult
-        func hwctl(_ arguments: String..., status: Int32 = 0) throws -> Finished {
-            let run = try Programs.hwctl(arguments, socket: server.socket)
-            try #require(run.status == status, "\(arguments): \(run.errors)")
-            return run
-        }
 
         @discardableResult
         func clip(_ name: String) throws -> String {

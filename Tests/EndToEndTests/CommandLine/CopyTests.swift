@@ -4,19 +4,10 @@ import Testing
 
 extension EndToEndFaults {
     /// `hwctl encode --copy`, and what its outputs share with those of an encode.
-    @Suite struct Copies {
+    @Suite struct Copies: CommandSuite {
         let server: TestDaemon
 
         init() throws { server = try TestDaemon() }
-
-        func path(_ name: String) -> String { server.folder.path(name) }
-
-        @discardableResult
-        func hwctl(_ arguments: String..., status: Int32 = 0) throws -> Finished {
-            let run = try Programs.hwctl(arguments, socket: server.socket)
-            try #require(run.status == status, "\(arguments): \(run.errors)")
-            return run
-        }
 
         /// ffmpeg's digests of the frames it shows.
         func frames(_ name: String) throws -> [Substring] {

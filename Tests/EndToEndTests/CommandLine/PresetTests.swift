@@ -4,19 +4,10 @@ import Testing
 
 extension EndToEndFaults {
     /// Presets, recommended settings, and what fits a file.
-    @Suite struct Presets {
+    @Suite struct Presets: CommandSuite {
         let server: TestDaemon
 
         init() throws { server = try TestDaemon() }
-
-        func path(_ name: String) -> String { server.folder.path(name) }
-
-        @discardableResult
-        func hwctl(_ arguments: String..., status: Int32 = 0) throws -> Finished {
-            let run = try Programs.hwctl(arguments, socket: server.socket)
-            try #require(run.status == status, "\(arguments): \(run.errors)")
-            return run
-        }
 
         func document(_ arguments: String...) throws -> [String: Any] {
             let run = try Programs.hwctl(arguments, socket: server.socket)

@@ -4,19 +4,10 @@ import Testing
 
 extension EndToEndFaults {
     /// The sound of encoded and copied files, judged by ffprobe and ffmpeg.
-    @Suite struct SoundOfFiles {
+    @Suite struct SoundOfFiles: CommandSuite {
         let server: TestDaemon
 
         init() throws { server = try TestDaemon() }
-
-        func path(_ name: String) -> String { server.folder.path(name) }
-
-        @discardableResult
-        func hwctl(_ arguments: String..., status: Int32 = 0) throws -> Finished {
-            let run = try Programs.hwctl(arguments, socket: server.socket)
-            try #require(run.status == status, "\(arguments): \(run.errors)")
-            return run
-        }
 
         /// Two seconds of HEVC with noise in tracks of some codecs.
         ///

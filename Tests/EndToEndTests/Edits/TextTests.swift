@@ -4,19 +4,10 @@ import Testing
 
 extension EndToEndFaults {
     /// Subtitles of encoded and copied files, judged by ffprobe and ffmpeg.
-    @Suite struct TextOfFiles {
+    @Suite struct TextOfFiles: CommandSuite {
         let server: TestDaemon
 
         init() throws { server = try TestDaemon() }
-
-        func path(_ name: String) -> String { server.folder.path(name) }
-
-        @discardableResult
-        func hwctl(_ arguments: String..., status: Int32 = 0) throws -> Finished {
-            let run = try Programs.hwctl(arguments, socket: server.socket)
-            try #require(run.status == status, "\(arguments): \(run.errors)")
-            return run
-        }
 
         static let cues = [
             (0.2, 0.7, "First <i>line</i>", "First line"), (0.9, 1.4, "Zwei\nZeilen", "Zwei\nZeilen"),

@@ -8,7 +8,7 @@ import HWClient
 
 @main struct FirstFrame {
     static func main() async throws {
-        guard let timeBase = Rational(1, 30) else { return }
+        guard let timeBase = Rational(1, 30) else { fatalError("1/30 is no ratio") }
         let session = try await AsyncCompressionSession(
             Daemon.find(), .init(width: 640, height: 360, pixelFormat: .nv12, timeBase: timeBase))
         async let count = write(session.packets, to: "gradient.hevc")
