@@ -53,7 +53,9 @@ import Testing
     func knownWeights() throws {
         let axis = try axes(8, 16, .bilinear)
         #expect(axis.taps == 2)
-        #expect(abs(axis.weights[2 * 7] - 0.25) < 1e-9 || abs(axis.weights[2 * 7] - 0.75) < 1e-9)
+        // The middle of the eighth sample is 3.25 samples of the source behind the middle of its first.
+        #expect(axis.first[7] == 3)
+        #expect(abs(axis.weights[2 * 7] - 0.75) < 1e-9 && abs(axis.weights[2 * 7 + 1] - 0.25) < 1e-9)
         // The same size: only the position changes, from the left column to between the columns.
         let moved = try axes(16, 16, .bilinear, sitings: (.left, .center))
         #expect(moved.first.count == 8)

@@ -162,6 +162,8 @@ extension EndToEndFaults {
             let size = try Probe(clip).size
             try encode(["--alpha", "premultiplied", "--size", "\(size.width / 4 * 2)x-2"], clip, path("out.mov"))
             #expect(try Probe(path("out.mov")).size.width == size.width / 4 * 2)
+            let info = try Programs.hwctl(["info", path("out.mov")], socket: server.socket)
+            #expect(info.status == 0 && info.text.contains("alpha"), "\(info.text)")
         }
 
         @Test("Metadata for a size are scaled with it, and those of a part are left out")
