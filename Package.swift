@@ -231,6 +231,8 @@ let package = Package(
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
+        .testTarget(
+            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",

@@ -114,7 +114,7 @@ public final class Daemon: Sendable {
                 throw ClientError(.notRunning, "no daemon listens on \(address)")
             case EACCES, EPERM:
                 throw ClientError(
-                    .permissionDenied, "no permission to use \(address): join the group \(Self.group(of: address))")
+                    .permissionDenied, "no permission to use \(address): \(Self.remedy(for: address))")
             default:
                 throw ClientError(error, whileDoing: "the daemon cannot be reached")
             }
@@ -151,10 +151,15 @@ public final class Daemon: Sendable {
         } catch { throw ClientError(error) }
     }
 
-    /// The name of the group that owns a socket, which a caller without permission has to join.
-    private static func group(of path: String) -> String {
+    /// What a caller without permission to use a socket can do.
+    private static func remedy(for path: String) -> String {
         var status = stat()
-        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else { return "hwdaemon" }
-        return String(cString: entry.pointee.gr_name)
+        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else {
+            return "join the group hwdaemon"
+        }
+        guard status.st_gid != 0 else { return "it belongs to root; see docs/admin.md" }
+        let group = String(cString: entry.pointee.gr_name)
+        let user = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
+        return "join the group \(group) (usermod -aG \(group) \(user), as root, and log in again)"
     }
 }

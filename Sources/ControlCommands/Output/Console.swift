@@ -149,6 +149,9 @@ package struct CommandFailure: Error {
     /// Files differ: 1, as of cmp(1).
     package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
 
+    /// A machine has problems, which standard output names: 1, and no line.
+    static let problemsFound = CommandFailure(exitCode: 1, reason: "")
+
     /// A program that cannot be executed: 127 if it is not found, otherwise 126, as of env(1).
     static func cannotExecute(_ program: String, _ number: Int32) -> CommandFailure {
         CommandFailure(
