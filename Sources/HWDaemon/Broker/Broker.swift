@@ -35,6 +35,8 @@ final class Broker {
     var replies = CachedReplies()
     var waitingProbes = WaitingProbes()
     var phase = Phase.serving
+    /// What is wrong with the configuration that the last reload rejected; nil where it succeeded.
+    var rejectedConfiguration: String?
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
 
@@ -149,7 +151,11 @@ final class Broker {
     func reportStatus() {
         let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
         switch phase {
-        case .serving: manager.notify("STATUS=Serving \(sessions).")
+        case .serving:
+            let rejected = rejectedConfiguration.map {
+                " The configuration was rejected, the one before stays: \($0)"
+            }
+            manager.notify("STATUS=Serving \(sessions).\(rejected ?? "")")
         case .draining: manager.notify("STATUS=Waiting for \(sessions) to finish.")
         case .ending: manager.notify("STATUS=Ending \(sessions).")
         }
