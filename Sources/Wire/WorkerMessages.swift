@@ -64,6 +64,8 @@ public struct WorkerStart: Codable, Sendable {
     public var vulkan: VulkanHints
     /// What the client should know about the session's process, a clause each.
     public var notices: [String]
+    /// The encoder, decoder or converter with which the client's session began, if this one continues another.
+    public var firstCodecID: String?
 
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,

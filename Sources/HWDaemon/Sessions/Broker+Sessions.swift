@@ -40,11 +40,12 @@ extension Broker {
             let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
             let memory = memory(of: parameters.kind, picture: picture)
             if let restart { registry.freePlace(of: restart.session) }
-            registry.makeRoom(uid: uid, now: .now)
+            registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
             try registry.admit(uid: uid, memory: memory.initial)
             var start = workerStart(id, call, parameters, snapshot, memory)
             if let restart { start.failures += restart.avoiding }
-            start.notices = restart?.notices ?? []
+            start.notices = restart?.notices(parameters.kind) ?? []
+            start.firstCodecID = restart?.past.first?.failure.codecID
             let worker = try startWorker(
                 start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
                 log)
@@ -63,7 +64,10 @@ extension Broker {
             if let restart, let past = restart.past.last {
                 worker.logger.notice(
                     "session goes on in another process",
-                    metadata: ["before": "\(restart.session)", "reason": "\(past.failure.reason)"])
+                    metadata: [
+                        "before": "\(restart.session)", "delay_ms": "\(restart.delay)",
+                        "reason": "\(past.failure.reason)",
+                    ])
             }
             supervise()
             reportStatus()

@@ -15,6 +15,8 @@ struct SessionEnd: Hashable, Sendable {
     var signal: Int32?
     /// What the sandbox forbade the process, if anything.
     var forbiddenCalls: ForbiddenCalls?
+    /// Whether the client had closed its connection before the process was killed.
+    var isAbandoned = false
 
     /// The private memory of a session's process, in bytes.
     struct Memory {
@@ -63,7 +65,8 @@ struct SessionEnd: Hashable, Sendable {
 
     /// Whether another process may continue the session.
     var isResumable: Bool {
-        switch cause {
+        guard !isAbandoned else { return false }
+        return switch cause {
         case .closed: false
         case .failed: status == .videoEncoderMalfunction || status == .videoDecoderMalfunction
         case .stalled, .killed, .vanished: true

@@ -64,6 +64,7 @@ final class SessionWorker {
     private var isCreated = false
     private var hangUpWatch: EventLoop.Watch?
     private var hangUpTimer: EventLoop.Timer?
+    private var isAbandoned = false
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
     /// The packet that assigned the session.
@@ -174,6 +175,7 @@ final class SessionWorker {
             guard let self else { return }
             // Nobody is left to answer.
             unanswered = nil
+            isAbandoned = stopped == nil
             stop(SessionEnd.hangUp(after: Self.hangUpTimeout, kind))
         }
     }
@@ -271,6 +273,6 @@ final class SessionWorker {
                 status: error.status, reason: error.reason, framesIn: stats[.framesIn],
                 framesOut: stats[.framesOut],
                 cause: SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
-                signal: signal, forbiddenCalls: forbidden))
+                signal: signal, forbiddenCalls: forbidden, isAbandoned: isAbandoned))
     }
 }
