@@ -2,15 +2,15 @@
 import Glibc
 import HWClient
 
-/// A 720p session, and its pool.
+/// A session, of 720p by default, and its pool.
 private func open(
-    _ daemon: Daemon, inHardware: Bool, keepsFrames: Bool
+    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool
 ) throws -> (session: CompressionSession, pool: FramePool) {
-    let size = FrameLayout.packed(.nv12, width: 1280, height: 720).size
-    var parameters = parameters(.nv12, 1280, 720, preset: "ultrafast")
+    let size = FrameLayout.packed(.nv12, width: width, height: height).size
+    var parameters = parameters(.nv12, width, height, preset: "ultrafast")
     if inHardware {
         parameters = CreateCompressionSession.Parameters(
-            width: 1280, height: 720, pixelFormat: .nv12, timeBase: Rational(1),
+            width: width, height: height, pixelFormat: .nv12, timeBase: Rational(1),
             encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
     }
     parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
@@ -33,7 +33,9 @@ private func sharedMemory() -> Int {
     var text = [CChar](repeating: 0, count: 256)
     while fgets(&text, 256, file) != nil {
         let line = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        if line.hasPrefix("RssShmem:") { return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10 }
+        if line.hasPrefix("RssShmem:") {
+            return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10
+        }
     }
     return 0
 }
@@ -98,4 +100,26 @@ func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
         "p50_ms": .double(percentile(times, 0.5)), "p95_ms": .double(percentile(times, 0.95)),
         "rounds": .int(Int64(rounds)),
     ]
+}
+
+/// CPU time of the process that checks samples of a 1080p hardware session's output, in milliseconds of a frame of the session.
+func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true, keepsFrames: true)
+    defer { session.invalidate() }
+    try pump(session, pool, .nv12, (1920, 1080), count: frames)
+    var total = 0.0
+    guard let folder = opendir("/proc") else { throw ClientError(.connectionFailed, "/proc cannot be read") }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard let pid = Int32(name), let file = fopen("/proc/\(pid)/comm", "r") else { continue }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 32)
+        guard fgets(&text, 32, file) != nil else { continue }
+        let command = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if command.hasPrefix("hwdaemon-verify") { total += cpuTime(of: pid) }
+    }
+    return ["cpu_ms": .double(total / 1_000_000 / Double(frames))]
 }

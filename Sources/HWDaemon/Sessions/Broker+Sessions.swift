@@ -141,6 +141,7 @@ extension Broker {
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
+                    sample: { [weak self] in self?.check($0, of: id) ?? false },
                     end: { [weak self] in self?.ended(id, $0) }))
         } catch {
             throw Refusal(starting: error, kind)
@@ -164,7 +165,8 @@ extension Broker {
         _ kind: SessionKind, _ sandbox: SandboxRequest.Mode
     ) throws(SystemError) -> WorkerProcess {
         guard let spare = spares[kind], sandbox == settings.sandbox else {
-            return try WorkerProcess(configuration.executable(kind.program), sandbox: sandbox)
+            return try WorkerProcess(
+                configuration.executable(kind.program), sandbox: sandbox, givesSamples: kind == .compression)
         }
         return try spare.take()
     }
@@ -198,6 +200,8 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        outputChecks.removeValue(forKey: id)?.end()
+        uncheckedOutputs.remove(id)
         if let calls = end.forbiddenCalls, let worker {
             worker.logger.logForbidden(calls)
             metrics.forbade(calls, worker.kind.rawValue)

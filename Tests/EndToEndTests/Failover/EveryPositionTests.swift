@@ -14,6 +14,7 @@ extension EndToEndFaults.Failover {
         /// The faults of the processes of a session, and whether software serves it in the end.
         static let kinds: [(faults: [String], software: Bool)] = [
             (["crash"], false), (["crash", "crash"], true), (["fail"], false), (["hang"], false),
+            (["corrupt"], false),
         ]
 
         @Test("Every picture's fault", arguments: Structure.allCases, kinds.indices)
@@ -31,6 +32,8 @@ extension EndToEndFaults.Failover {
             more: [PropertyKey: PropertyValue] = [:], software: Bool
         ) throws {
             let plan = faults.enumerated().map { "\($1) \($0 == 0 ? position : 2)" }
+            var more = more
+            if faults == ["corrupt"] { more[.verifyOutput] = .string("all") }
             let run = try faulty.encode(plan, structure, more: more)
             #expect(run.encoder.session.created.usingHardware != software)
             #expect(run.encoder.session.restartCount == faults.count)
@@ -46,7 +49,9 @@ extension EndToEndFaults.Failover {
             [.allowOpenGOP: .bool(true), .maxKeyFrameInterval: .int(16)],
         ]
 
-        @Test("Temporal levels, RealTime and open GOPs", arguments: settings.indices, kinds.indices)
+        // With RealTime wrong pictures are only reported, and leading pictures of open groups are not compared.
+        @Test(
+            "Temporal levels, RealTime and open GOPs", arguments: settings.indices, kinds.indices.dropLast())
         func otherSettings(setting: Int, index: Int) throws {
             let (faults, software) = Self.kinds[index]
             let faulty = try Faulty()
@@ -56,7 +61,8 @@ extension EndToEndFaults.Failover {
             }
         }
 
-        @Test("Alpha", arguments: kinds.indices)
+        // Alpha's pictures are not compared.
+        @Test("Alpha", arguments: kinds.indices.dropLast())
         func alpha(index: Int) throws {
             let (faults, software) = Self.kinds[index]
             let faulty = try Faulty("full", .yuva)
