@@ -58,7 +58,7 @@ final class SessionWorker {
     private let channel: WorkerProcess.Channel
     private let stats: StatsPage
     /// The memory of its samples; nil of a process that gives none.
-    let samples: SampleMemory?
+    private(set) var samples: SampleMemory?
     private let started = MonotonicTime.now
     private var work = SessionWork()
     private let stallLimits: StallLimits
@@ -257,6 +257,8 @@ final class SessionWorker {
         case .created(_, let usingHardware, _):
             unanswered = nil
             isCreated = true
+            // Only hardware is checked.
+            if !usingHardware { samples = nil }
             stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
             stall.setLimit(stallLimit)
             handlers.report(report)
