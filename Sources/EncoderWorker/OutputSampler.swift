@@ -29,7 +29,10 @@ final class OutputSampler {
         }
 
         /// The most packets that are held, which a client has to expect.
-        var maxHeld: Int { onlyReports ? 0 : sampleSize + 4 }
+        var maxHeld: Int { onlyReports ? 0 : sampleSize + (checksAll ? 2 * Self.margin : Self.margin) }
+
+        /// Packets that may come while a sample is checked, or that a decoder of all needs before it returns the first.
+        private static let margin = 4
     }
 
     private let memory: SampleMemory
@@ -141,7 +144,7 @@ final class OutputSampler {
     private func addToSample(
         _ picture: EncodedPicture, _ bytes: RawSpan, number: Int?, _ luma: Int?, _ record: [UInt8]
     ) {
-        if picture.isSync, sample != nil { give(isLast: true) }
+        if picture.isSync, !checksAll, sample != nil { give(isLast: true) }
         if sample == nil { begin(with: picture, number: number, luma, record) }
         // Leading pictures may refer to pictures before the key frame.
         guard sample != nil, picture.pts >= groupStart else {
@@ -163,13 +166,14 @@ final class OutputSampler {
 
     /// Begins a sample with a key frame, or where all are checked with the picture after the last sample.
     private func begin(with picture: EncodedPicture, number: Int?, _ luma: Int?, _ record: [UInt8]) {
-        guard picture.isSync ? luma != nil : checksAll && isUnbroken else { return }
+        let continues = checksAll && isUnbroken
+        guard continues || picture.isSync && luma != nil else { return }
         sample = OutputSample(
             width: configuration.request.width, height: configuration.request.height, rowStep: rowStep,
-            record: Hexadecimal.text(record), half: half, units: [], lumas: [], continues: !picture.isSync,
+            record: Hexadecimal.text(record), half: half, units: [], lumas: [], continues: continues,
             isLast: false, onlyReports: onlyReports)
         sampleBytes = 0
-        if picture.isSync { (lastSample, groupStart) = (number, picture.pts) }
+        if !continues { (lastSample, groupStart) = (number, picture.pts) }
     }
 
     private func free(_ slot: Int?) { if let slot { freeSlots.append(slot) } }
@@ -179,10 +183,15 @@ final class OutputSampler {
         (sample, isUnbroken, toRecord) = (nil, false, 0)
     }
 
-    /// Gives the sample to the checker, unless that has another.
+    /// Gives the sample to the checker, unless that has another; the last one makes its decoder return all pictures.
     private func give(isLast: Bool) {
-        guard var sample, !sample.units.isEmpty else { return self.sample = nil }
-        guard given == nil else { return }
+        if sample == nil, isLast, isUnbroken {
+            sample = OutputSample(
+                width: configuration.request.width, height: configuration.request.height, rowStep: rowStep,
+                record: "", half: half, units: [], lumas: [], continues: true, isLast: true,
+                onlyReports: onlyReports)
+        }
+        guard var sample, given == nil else { return }
         sample.isLast = isLast
         memory.turn = .checker
         guard WorkerStartup.report(.sample(sample)) else { return stop("its output cannot be checked any more") }
@@ -203,13 +212,14 @@ final class OutputSampler {
             // The broker ends this process where the answer is that a picture is wrong.
             if memory.turn == .encoder {
                 for slot in given.slots { free(slot) }
-                ready = min(givenCount, held.count)
+                let confirmed = memory.confirmedTime
+                ready = held.prefix(givenCount).prefix { $0.picture.pts < confirmed }.count
                 self.given = nil
             } else if MonotonicTime.now >= given.deadline {
                 stop("its output was not checked within \(Self.timeout.components.seconds) s")
             }
         }
-        if note != nil || given == nil && sample == nil { ready = held.count }
+        if note != nil || given == nil && sample == nil && !isUnbroken { ready = held.count }
         let packets = Array(held.prefix(ready))
         held.removeFirst(ready)
         if let sample, sample.units.count >= sampleSize { give(isLast: !checksAll) }

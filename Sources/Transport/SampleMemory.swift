@@ -56,6 +56,18 @@ public final class SampleMemory: Sendable {
         }
     }
 
+    /// The checker's answer: pictures of its samples with an earlier presentation time were compared.
+    public var confirmedTime: Int64 {
+        get {
+            guard let base = memory.bytes.baseAddress else { return .min }
+            return Int64(bitPattern: chwd_counter_load(base + 8))
+        }
+        set {
+            guard let base = memory.mutableBytes?.baseAddress else { return }
+            chwd_counter_store(base + 8, UInt64(bitPattern: newValue))
+        }
+    }
+
     /// The bytes of a slot, 0 ..< `slotCount`; empty for any other number.
     public func slot(_ number: Int) -> UnsafeMutableRawBufferPointer {
         part(Self.headerSize, number, Self.slotCount, Self.slotSize)

@@ -30,6 +30,7 @@ struct OutputChecker {
             try Sandbox.apply(try receive(SandboxRequest.self) ?? SandboxRequest(policy: .codec, mode: .enforce))
             while let sample = try receive(OutputSample.self) {
                 let finding = checker.check(sample)
+                checker.memory.confirmedTime = checker.pending.min() ?? .max
                 checker.memory.turn = finding.fault == nil || sample.onlyReports ? .encoder : .nobody
                 try PacketSocket.send(try JSON.encode(finding), to: WorkerDescriptor.broker)
             }
@@ -58,26 +59,28 @@ struct OutputChecker {
             return finding
         }
         do throws(LibAVError) {
-            if !sample.continues || decoder == nil {
+            if !sample.continues {
                 decoder = try ReferenceDecoder(record: Hexadecimal.bytes(sample.record) ?? [])
                 pending = []
             }
+            // After a fault that is only reported, the next key frame is waited for.
+            guard let decoder else { return finding }
             for (index, unit) in units.enumerated() {
                 pending.append(sample.units[index].pts)
-                for picture in try decoder?.decode(unit) ?? [] { compare(picture, sample, &finding) }
+                for picture in try decoder.decode(unit) { compare(picture, sample, &finding) }
             }
-            if sample.isLast {
-                for picture in try decoder?.finish() ?? [] { compare(picture, sample, &finding) }
-                decoder = nil
-                // What is missing was in the stream and did not come out.
-                if !pending.isEmpty, finding.fault == nil {
-                    finding.fault = "\(pending.count) of its pictures cannot be decoded"
-                }
-                lumas = [:]
+            guard sample.isLast else { return finding }
+            self.decoder = nil
+            for picture in try decoder.finish() { compare(picture, sample, &finding) }
+            // What is missing was in the stream and did not come out.
+            if !pending.isEmpty, finding.fault == nil {
+                finding.fault = "\(pending.count) of its pictures cannot be decoded"
             }
+            (pending, lumas) = ([], [:])
         } catch {
             finding.fault = finding.fault ?? "its output cannot be decoded: \(error.description)"
             decoder = nil
+            (pending, lumas) = ([], [:])
         }
         return finding
     }
