@@ -151,7 +151,10 @@ final class OutputSampler {
             if sample == nil { isUnbroken = false }
             return free(luma)
         }
-        guard sampleBytes + bytes.byteCount <= SampleMemory.packetSize else {
+        // Where packets do not wait, a checker may be too slow for all.
+        guard sampleBytes + bytes.byteCount <= SampleMemory.packetSize,
+            sample?.units.count ?? 0 < OutputSample.maxCount
+        else {
             free(luma)
             return abandon()
         }

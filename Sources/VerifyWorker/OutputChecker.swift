@@ -87,10 +87,12 @@ struct OutputChecker {
 
     /// Copies a sample out of the memory; nil where it is not valid.
     private mutating func copy(_ sample: OutputSample) -> [[UInt8]]? {
-        let rows = sample.rowStep > 0 ? (sample.height + sample.rowStep - 1) / sample.rowStep : 0
-        guard (1...CompressionRequest.maxDimension).contains(sample.width),
-            (1...CompressionRequest.maxDimension).contains(sample.height), rows > 0,
-            sample.width * rows <= SampleMemory.slotSize, sample.units.count <= OutputSample.maxCount,
+        let dimensions = 1...CompressionRequest.maxDimension
+        guard dimensions.contains(sample.width), dimensions.contains(sample.height),
+            dimensions.contains(sample.rowStep)
+        else { return nil }
+        let rows = (sample.height + sample.rowStep - 1) / sample.rowStep
+        guard sample.width * rows <= SampleMemory.slotSize, sample.units.count <= OutputSample.maxCount,
             sample.lumas.count <= SampleMemory.slotCount
         else { return nil }
         let packets = UnsafeRawBufferPointer(memory.packets(sample.half))
