@@ -153,8 +153,9 @@ let package = Package(
             name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
             swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
-            swiftSettings: common),
+            name: "hwdaemon-verify",
+            dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
+            path: "Sources/VerifyWorker", swiftSettings: common),
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),

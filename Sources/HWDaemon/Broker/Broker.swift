@@ -31,6 +31,10 @@ final class Broker {
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
     var workers: [String: SessionWorker] = [:]
+    /// What checks the output of hardware encoders, by session.
+    var outputChecks: [String: OutputCheck] = [:]
+    /// Sessions for which such a process did not start.
+    var uncheckedOutputs: Set<String> = []
     var waiters = ResultWaiters()
     var replies = CachedReplies()
     var waitingProbes = WaitingProbes()
@@ -93,7 +97,7 @@ final class Broker {
             uniqueKeysWithValues: kinds.map { kind in
                 let spare = SpareWorker(
                     executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
-                    sandbox: settings.sandbox,
+                    sandbox: settings.sandbox, givesSamples: kind == .compression,
                     refills: !configuration.isPrivate, loop: loop)
                 return (kind, spare)
             })
