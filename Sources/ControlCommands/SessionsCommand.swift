@@ -9,7 +9,12 @@ package struct SessionsCommand: ParsableCommand {
     /// The command's name and help.
     package static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "List the daemon's running sessions: your own, or all of them for root.")
+        abstract: "List the daemon's running sessions: your own, or all of them for root.",
+        discussion: """
+            EXAMPLES
+              hwctl sessions
+              hwctl sessions --metrics
+            """)
 
     @OptionGroup(title: "Messages")
     var messages: VerbosityArguments
