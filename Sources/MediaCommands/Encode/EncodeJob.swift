@@ -55,6 +55,7 @@ final class EncodeJob {
         let input = try open(reader, daemon, interruption)
         let color = try EncodeColor(
             reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters.color)
+        try parameters.check(color.format)
         let geometry = try PictureGeometry(parameters.picture, reader.video)
         var video = geometry.applied(to: color.applied(to: reader.video))
         if !parameters.keepsAlpha { video.alphaMode = nil }

@@ -54,6 +54,15 @@ struct EncodeParameters {
     /// How often the frames are coded.
     var passCount: Int { (userProperties[.multiPassStorage] ?? .null) == .null ? 1 : 2 }
 
+    /// Refuses a profile that cannot hold the frames, in the words of the command line.
+    func check(_ format: PixelFormat) throws(MediaError) {
+        guard userProperties[.profileLevel] == EncodeCommand.ProfileName.main.property, format.isYCbCr,
+            format.bitDepth > 8
+        else { return }
+        throw MediaError(
+            .usage, "--profile main holds 8 bits and this video has \(format.bitDepth): leave --profile out")
+    }
+
     /// Whether the input's alpha is read.
     var readsAlpha: Bool { keepsAlpha || picture.background != nil }
 
