@@ -78,6 +78,14 @@ struct EncodeCommand: ParsableCommand {
             groups describe the remaining levels. Where the parameter sets of a copied video change, a .mov or \
             .mp4 gets another sample entry (hvc1) from that key frame on, and a .hevc the new parameter sets.
 
+            --two-pass codes the video twice in software, and the second time gives every scene the share of --bitrate that it \
+            needs. The statistics of the first pass stay in the memory of the session's process. If that fails, the session \
+            ends.
+
+            --background puts a color behind an input with alpha, straight or premultiplied, by the values of the output's \
+            samples, as players do. RRGGBB are R'G'B' of the output where it is SDR with BT.709's primaries, as browsers show \
+            them; @p3 are those of Display P3, converted.
+
             Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
 
