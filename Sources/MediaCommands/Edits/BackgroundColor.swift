@@ -30,7 +30,9 @@ struct BackgroundColor: Hashable {
     func compositor(
         _ video: ColorDescription, width: Int, height: Int, isPremultiplied: Bool
     ) throws(SessionError) -> BackgroundCompositor {
-        let target = try SignalDescription(video, width: width, height: height)
+        var target = try SignalDescription(video, width: width, height: height)
+        // Nobody has named other primaries, and a guess from the size would change the color.
+        if video.primaries == ColorDescription.unspecified { target.primaries = .bt709 }
         var source = SignalDescription(primaries: primaries, transfer: target.transfer)
         if target.transfer == .pq || target.transfer == .hlg { source.transfer = .sRGB }
         let side = 2

@@ -24,7 +24,7 @@ extension EndToEndFaults {
         /// The lowest PSNR of a component and frame against ffmpeg's overlay on a color.
         private func psnr(_ input: String, over color: String, _ alpha: String = "straight") throws -> Double {
             let graph =
-                "[0:v]setpts=N,format=yuv420p[own];[1:v]setpts=N,split[a][s];"
+                "[0:v]settb=1/25,setpts=N,format=yuv420p[own];[1:v]settb=1/25,setpts=N,split[a][s];"
                 + "[s]format=yuv420p,drawbox=c=0x\(color):t=fill,setparams=color_primaries=unknown[b];"
                 + "[b][a]overlay=format=yuv420:alpha=\(alpha),format=yuv420p[theirs];[own][theirs]psnr=stats_file=-"
             let run = try Programs.tool(
@@ -96,9 +96,8 @@ extension EndToEndFaults {
                 "ffmpeg",
                 [
                     "-v", "error", "-f", "lavfi", "-i",
-                    "color=red@0:s=64x48:r=25:d=0.2,format=yuva444p,setparams="
-                        + "color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=tv", "-c:v", "ffv1",
-                    path("clear.mkv"),
+                    "color=red@0:s=64x48:r=25:d=0.2,format=yuva444p", "-c:v", "ffv1", "-color_primaries", "bt709",
+                    "-color_trc", "bt709", "-colorspace", "bt709", "-color_range", "tv", path("clear.mkv"),
                 ])
             for (text, isP3) in [("80a060", false), ("80a060@p3", true), ("c05040@p3", true)] {
                 try flatten(path("clear.mkv"), text)
