@@ -7,6 +7,7 @@ internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
+internal import HWDX265
 
 /// A frame on its way to the codec thread; keeps its pool mapped.
 struct PendingFrame: Sendable {
@@ -54,6 +55,8 @@ struct EncodeThread {
     private var sampler: OutputSampler?
     /// When the last task was done.
     private var lastTask = MonotonicTime.now
+    /// What the first of two passes collects; nil where frames are coded once.
+    private var statistics: X265Statistics?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -75,6 +78,7 @@ struct EncodeThread {
                     worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
                     for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
                     try perform(task)
+                    if let statistics { worker.port.memory.setOther(statistics.byteCount) }
                     try worker.port.memory.check()
                     lastTask = .now
                 case .timedOut:
@@ -127,12 +131,14 @@ struct EncodeThread {
         case .encode(let frame):
             try encode(frame)
         case .change(let configuration):
+            // Before the frames of the next pass, which have the same times.
+            if configuration.pass != nil { try finish() }
             _ = try encoder?.change(to: configuration)
             metadata?.change(to: configuration)
         case .finish(let pts, let sequence):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
-                try encoder?.finish { (picture, bytes) throws(SessionError) in try output(picture, bytes) }
+                try finish()
             }
             try sendHeld()
             worker.send(Reply(sequence: sequence))
@@ -142,6 +148,11 @@ struct EncodeThread {
         }
     }
 
+    /// Emits the packets of all frames.
+    private mutating func finish() throws(SessionError) {
+        try encoder?.finish { (picture, bytes) throws(SessionError) in try output(picture, bytes) }
+    }
+
     private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
         if let settings = configuration.conversion {
             let conversion = try InputConversion(settings, configuration, worker.vulkan)
@@ -149,9 +160,11 @@ struct EncodeThread {
             self.conversion = conversion
         }
         let hardware = worker.hardware
+        let statistics = configuration.pass == nil ? nil : X265Statistics()
+        self.statistics = statistics
         let encoder = try StreamEncoder(configuration) { (configuration) throws(SessionError) in
             if let hardware { return try hardware.encoder(for: configuration) }
-            return try LayeredEncoder.software(configuration)
+            return try LayeredEncoder.software(configuration, statistics)
         }
         if let most = configuration.request.maxReorder, encoder.decodeTimes.reorderDepth > most {
             throw SessionError(

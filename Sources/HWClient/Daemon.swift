@@ -113,8 +113,7 @@ public final class Daemon: Sendable {
             case ENOENT, ECONNREFUSED:
                 throw ClientError(.notRunning, "no daemon listens on \(address)")
             case EACCES, EPERM:
-                throw ClientError(
-                    .permissionDenied, "no permission to use \(address): \(Self.remedy(for: address))")
+                throw ClientError(.permissionDenied, "no permission to use \(address): \(Self.remedy(address))")
             default:
                 throw ClientError(error, whileDoing: "the daemon cannot be reached")
             }
@@ -151,15 +150,13 @@ public final class Daemon: Sendable {
         } catch { throw ClientError(error) }
     }
 
-    /// What a caller without permission to use a socket can do.
-    private static func remedy(for path: String) -> String {
+    /// What a caller without permission for a socket can do.
+    private static func remedy(_ path: String) -> String {
         var status = stat()
-        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else {
-            return "join the group hwdaemon"
-        }
-        guard status.st_gid != 0 else { return "it belongs to root; see docs/admin.md" }
-        let group = String(cString: entry.pointee.gr_name)
-        let user = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
-        return "join the group \(group) (usermod -aG \(group) \(user), as root, and log in again)"
+        let isKnown = stat(path, &status) == 0
+        if isKnown, status.st_gid == 0 { return "the socket belongs to root; see docs/admin.md" }
+        let entry = isKnown ? getgrgid(status.st_gid) : nil
+        let group = entry.map { String(cString: $0.pointee.gr_name) } ?? "hwdaemon"
+        return "join the group \(group) (sudo usermod -aG \(group) $USER, then log in again)"
     }
 }
