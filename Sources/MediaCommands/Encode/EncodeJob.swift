@@ -26,6 +26,11 @@ final class EncodeJob {
         var report: (any FileSummary) throws -> Void
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
+        /// The segment that alone is encoded; nil encodes all of the input, or `edits.range`.
+        var segment: SegmentWork?
+
+        /// Whether all of the input is encoded.
+        var isWhole: Bool { segment == nil && edits.range == nil }
     }
 
     private let request: Request
@@ -65,6 +70,7 @@ final class EncodeJob {
             parameters.create(
                 geometry.applied(to: color.applied(to: reader.video)), color.format, layerMode: layerMode))
         (decodesInHardware, self.session) = (input.usesHardware, session)
+        try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
 
@@ -88,10 +94,11 @@ final class EncodeJob {
         let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
         reader.announce(warnings + changed + writer.conversions + notes)
 
-        var progress = Progress(total: rate.frames(of: request.edits.range))
+        var progress = Progress(total: request.segment?.frames ?? rate.frames(of: request.edits.range))
         defer { progress.clear() }
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
+        pipeline.segment = request.segment
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
@@ -101,6 +108,7 @@ final class EncodeJob {
         warnings += late
         progress.clear()
         late.forEach(Console.note)
+        try request.segment?.annotate(writer, frames: pipeline.packets, session.created.encoderID)
         try writer.finish()
         session.invalidate()
         progress.clear()
@@ -111,7 +119,7 @@ final class EncodeJob {
                 EncodeSummary.Outcome(
                     request: request, input: input, video: video, encoder: session.created, properties: properties,
                     frames: pipeline.packets, videoBytes: pipeline.videoBytes,
-                    inputBytes: request.edits.range == nil ? fileSize(request.file.input) : nil,
+                    inputBytes: request.isWhole ? fileSize(request.file.input) : nil,
                     fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
                     notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                     color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
@@ -125,6 +133,7 @@ final class EncodeJob {
 
     /// The input's frames and packets, as far as they are kept.
     private func trimmed(_ input: DecodedInput) -> any VideoSource {
+        if let segment = request.segment { return segment.source(input.source) }
         guard let range = request.edits.range else { return input.source }
         return TrimmedSource(input.source, input.reader, range)
     }
@@ -136,7 +145,7 @@ final class EncodeJob {
         options.scalesToFirstSize = true
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
-        options.start = request.edits.range?.start
+        options.start = request.segment?.startMicroseconds ?? request.edits.range?.start
         options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.userProperties) : nil
         return options
     }

@@ -14,6 +14,8 @@ final class EncodePipeline {
     private let sender: FrameSender
     private let writer: MediaWriter
     private let keepsPartial: Bool
+    /// The segment that is encoded; nil for a whole video.
+    var segment: SegmentWork?
 
     private var isInputDone = false
     private var isCompleted = false
@@ -89,6 +91,7 @@ final class EncodePipeline {
                 try writer.write(
                     packet.bytes, pts: description.pts, dts: description.dts, duration: description.duration,
                     isSync: description.flags.contains(.sync))
+                segment?.add(packet.bytes)
                 try session.release(packet)
                 packets += 1
                 videoBytes += Int(description.size)
