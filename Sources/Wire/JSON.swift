@@ -74,7 +74,9 @@ public enum JSON {
     ///   - pretty: whether the text has lines, for people.
     ///   - sorted: whether the same value always gives the same text.
     /// - Throws: `Parameter` for a number JSON has no form for (NaN, infinity).
-    public static func encode<T: Encodable>(_ value: T, pretty: Bool = false, sorted: Bool = false) throws(SessionError) -> [UInt8] {
+    public static func encode<T: Encodable>(_ value: T, pretty: Bool = false, sorted: Bool = false)
+        throws(SessionError) -> [UInt8]
+    {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes]
         if pretty || sorted { encoder.outputFormatting.insert(.sortedKeys) }

@@ -58,10 +58,14 @@ import Testing
             let candidates = Set(keys).subtracting([pictures[0]])
             #expect(plan.segments.count == min(count, candidates.count + 1))
             #expect(plan.segments.reduce(0) { $0 + $1.pictures } == pictures.count)
-            #expect(zip(plan.segments, plan.segments.dropFirst()).allSatisfy { $0.end == $1.start && $0.start < $0.end })
+            #expect(
+                zip(plan.segments, plan.segments.dropFirst()).allSatisfy { $0.end == $1.start && $0.start < $0.end }
+            )
             #expect(plan.segments.dropFirst().allSatisfy { candidates.contains($0.start) })
             for segment in plan.segments {
-                let inside = pictures.count { $0 >= segment.start && ($0 < segment.end || segment.number == plan.segments.count) }
+                let inside = pictures.count {
+                    $0 >= segment.start && ($0 < segment.end || segment.number == plan.segments.count)
+                }
                 #expect(inside == segment.pictures)
             }
         }

@@ -111,7 +111,6 @@ final class EncodeJob {
         try request.segment?.annotate(writer, frames: pipeline.packets, session.created.encoderID)
         try writer.finish()
         session.invalidate()
-        progress.clear()
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(

@@ -16,7 +16,9 @@ extension EncodeCommand {
         }
         guard segment != nil || parallel != nil else { return }
         let name = segment == nil ? "--parallel" : "--segment"
-        if segment != nil, parallel != nil { throw ValidationError("--segment and --parallel contradict each other.") }
+        if segment != nil, parallel != nil {
+            throw ValidationError("--segment and --parallel contradict each other.")
+        }
         if let other = excluded.first(where: { $0.1 })?.0 {
             throw ValidationError("\(name) cannot be combined with \(other).")
         }

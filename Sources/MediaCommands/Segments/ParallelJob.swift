@@ -31,7 +31,8 @@ final class ParallelJob {
     }
 
     func run(_ interruption: Interruption) throws {
-        for name in [request.file.input, request.file.output] where FileName.bytes(name) != Array(name.utf8CString) {
+        for name in [request.file.input, request.file.output] where FileName.bytes(name) != Array(name.utf8CString)
+        {
             throw MediaError(.usage, "\(name): --parallel takes names in UTF-8 alone")
         }
         let reader = try MediaReader(path: request.file.input, options: SegmentScan.options)
@@ -86,7 +87,8 @@ final class ParallelJob {
     ) throws -> ChildProcess {
         let options = ["encode", "-q", "--no-progress", "-y", "--segment=\(segment.number)/\(count)"]
         return try ChildProcess(
-            spawning: Program.path, arguments: options + words.map(\.description) + ["--", request.file.input, path],
+            spawning: Program.path,
+            arguments: options + words.map(\.description) + ["--", request.file.input, path],
             environment: ["HWDAEMON_SOCKET": daemon.address])
     }
 
@@ -138,7 +140,8 @@ private struct PartsFolder {
         var template = FileName.bytes("\(parent).\(name.prefix(40)).parts-XXXXXX")
         guard mkdtemp(&template) != nil else {
             throw MediaError(
-                .cannotCreate, "no folder for the parts of \(output) can be created: \(String(cString: strerror(errno)))")
+                .cannotCreate,
+                "no folder for the parts of \(output) can be created: \(String(cString: strerror(errno)))")
         }
         root = FileName.string(template)
     }

@@ -25,12 +25,14 @@ enum PartCheck {
             }
             guard (part.record.count, part.record.timeBase) == (first.record.count, first.record.timeBase) else {
                 throw MediaError(
-                    .badInput, "\(part.path) is \(name(part)), \(first.path) is \(name(first)): encode all with one count")
+                    .badInput,
+                    "\(part.path) is \(name(part)), \(first.path) is \(name(first)): encode all with one count")
             }
             guard part.record.options == first.record.options else {
                 throw MediaError(
                     .badInput,
-                    "\(part.path) was encoded \(part.record.optionsText), \(first.path) \(first.record.optionsText)")
+                    "\(part.path) was encoded \(part.record.optionsText), \(first.path) \(first.record.optionsText)"
+                )
             }
         }
         let sorted = parts.sorted { $0.record.segment < $1.record.segment }
@@ -44,7 +46,8 @@ enum PartCheck {
             let isOne = missing.count == 1
             throw MediaError(
                 .badInput,
-                "\(isOne ? "segment" : "segments") \(ranges(missing)) of \(first.record.count) \(isOne ? "is" : "are") missing")
+                "\(isOne ? "segment" : "segments") \(ranges(missing)) of \(first.record.count) \(isOne ? "is" : "are") missing"
+            )
         }
         try checkTimes(sorted)
         return sorted
@@ -57,7 +60,8 @@ enum PartCheck {
             let fault = one.record.end > next.record.start ? "they overlap" : "there is a gap"
             throw MediaError(
                 .badInput,
-                "\(one.path) ends at \(seconds(one.record.end)) and \(next.path) begins at \(seconds(next.record.start)): \(fault)")
+                "\(one.path) ends at \(seconds(one.record.end)) and \(next.path) begins at \(seconds(next.record.start)): \(fault)"
+            )
         }
     }
 

@@ -56,7 +56,8 @@ struct PartFile {
 
     /// From the part's ticks to the source's.
     func scale(_ reader: MediaReader) throws(MediaError) -> TickScale {
-        guard let base = Rational(text: record.timeBase), let scale = TickScale(from: reader.video.timeBase, to: base)
+        guard let base = Rational(text: record.timeBase),
+            let scale = TickScale(from: reader.video.timeBase, to: base)
         else { throw damaged }
         return scale
     }
@@ -64,7 +65,9 @@ struct PartFile {
     /// Whether two names are those of one file that exists.
     static func isSame(_ one: String, _ other: String) -> Bool {
         var (first, second) = (stat(), stat())
-        guard stat(FileName.bytes(one), &first) == 0, stat(FileName.bytes(other), &second) == 0 else { return false }
+        guard stat(FileName.bytes(one), &first) == 0, stat(FileName.bytes(other), &second) == 0 else {
+            return false
+        }
         return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
     }
 

@@ -58,7 +58,9 @@ struct PartRecord: Codable, Hashable {
 
     /// Whether both are the same segment of the same source, encoded with the same options.
     func isSameWork(as other: PartRecord) -> Bool {
-        (segment, count, source, timeBase, start) == (other.segment, other.count, other.source, other.timeBase, other.start)
+        (segment, count, source, timeBase, start) == (
+            other.segment, other.count, other.source, other.timeBase, other.start
+        )
             && options == other.options && (end == other.end || segment == count)
     }
 

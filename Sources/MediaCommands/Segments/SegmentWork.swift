@@ -40,7 +40,8 @@ final class SegmentWork {
 
     /// Makes x265 code one frame at a time, so that its output does not depend on the number of processors; the user's own
     /// number of threads stays.
-    func pinThreads(of session: CompressionSession, _ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
+    func pinThreads(of session: CompressionSession, _ properties: [PropertyKey: PropertyValue]) throws(ClientError)
+    {
         guard !session.created.usingHardware else { return }
         var options = ""
         if case .string(let text)? = properties[.x265Params] { options = text }
@@ -59,7 +60,8 @@ final class SegmentWork {
         try writer.annotate(MediaWriter.partKey, try record.text())
         if frames != segment.pictures {
             Console.note(
-                "warning: the source has \(segment.pictures) pictures in this segment, of which \(frames) were decoded")
+                "warning: the source has \(segment.pictures) pictures in this segment, of which \(frames) were decoded"
+            )
         }
     }
 

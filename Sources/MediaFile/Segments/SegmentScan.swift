@@ -58,6 +58,7 @@ public struct SegmentScan: Sendable {
     private static func untimed(_ path: String) -> MediaError {
         MediaError(
             .unsupported,
-            "\(path) stores no times of its pictures, by which segments could be cut: put it into a .mov or .mkv first")
+            "\(path) stores no times of its pictures, by which segments could be cut: put it into a .mov or .mkv first"
+        )
     }
 }

@@ -68,7 +68,8 @@ extension EndToEndFaults {
                     "-i", folder.path("text.srt"), "-map", "0", "-map", "1", "-map", "2", "-map", "3",
                 ]
                     + h264 + [
-                        "-g", "25", "-c:a:0", "flac", "-c:a:1", "aac", "-metadata:s:a:1", "language=deu", "-c:s", "copy",
+                        "-g", "25", "-c:a:0", "flac", "-c:a:1", "aac", "-metadata:s:a:1", "language=deu", "-c:s",
+                        "copy",
                         folder.path("film.mkv"),
                     ])
             for (name, fixture) in [

@@ -30,7 +30,9 @@ extension EndToEndFaults.Segments {
         // The script, GNU parallel, the task's script, hwctl.
         var killed = 0
         _ = try eventually(within: 60) {
-            if let task = Self.descendants(of: run.child.pid).first(where: { $0.name.hasPrefix("hwctl") }) {
+            if let task = Self.descendants(of: run.child.pid).first(where: {
+                $0.name.hasPrefix("hwctl") && $0.state != "Z"
+            }) {
                 kill(task.pid, SIGKILL)
                 killed += 1
                 usleep(150_000)

@@ -13,8 +13,10 @@ import Testing
         _ change: (inout [String: PropertyValue]) -> Void = { _ in }
     ) throws -> PartCheck.Part {
         var fields: [String: PropertyValue] = [
-            "schema": .int(1), "segment": .int(Int64(segment)), "count": .int(Int64(count)), "source": .string(source),
-            "time_base": .string("1/100"), "start": .int(Int64(segment - 1) * 200), "end": .int(Int64(segment) * 200),
+            "schema": .int(1), "segment": .int(Int64(segment)), "count": .int(Int64(count)),
+            "source": .string(source),
+            "time_base": .string("1/100"), "start": .int(Int64(segment - 1) * 200),
+            "end": .int(Int64(segment) * 200),
             "options": .array(options.map { .string($0) }), "frames": .int(50), "digest": .string("bb"),
             "encoder": .string("x265"),
         ]

@@ -13,7 +13,9 @@ extension EndToEndFaults {
 
         /// Encodes each segment of a source; returns the parts' paths.
         @discardableResult
-        func parts(_ source: String, count: Int, _ options: [String] = fast, name: String = "part") throws -> [String] {
+        func parts(_ source: String, count: Int, _ options: [String] = fast, name: String = "part") throws
+            -> [String]
+        {
             try (1...count).map { number in
                 let part = path("\(name)-\(number).mov")
                 let run = try Programs.hwctl(
@@ -36,7 +38,8 @@ extension EndToEndFaults {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=24:duration=\(seconds)", "-f", "lavfi",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=24:duration=\(seconds)", "-f",
+                    "lavfi",
                     "-i", "anoisesrc=color=\(color):duration=\(seconds):sample_rate=48000", "-c:v", "libx264",
                     "-preset", "veryfast", "-pix_fmt", "yuv420p", "-g", "12", "-bf", "3", "-c:a", "aac",
                     path(name),
@@ -46,7 +49,10 @@ extension EndToEndFaults {
         private func packets(_ path: String, _ entries: String) throws -> [[Int]] {
             try Programs.tool(
                 "ffprobe",
-                ["-v", "error", "-select_streams", "v:0", "-show_entries", "packet=\(entries)", "-of", "csv=p=0", path]
+                [
+                    "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=\(entries)", "-of", "csv=p=0",
+                    path,
+                ]
             ).text.split(separator: "\n").map { line in line.split(separator: ",").compactMap { Int($0) } }
         }
 
@@ -77,7 +83,8 @@ extension EndToEndFaults {
             #expect(try soundDigest(joined) == soundDigest(whole), "\(source)")
             #expect(try Probe(joined).decodingMessages() == "", "\(source)")
             let receipt = try ReceiptDocument(
-                (joined.contains("alpha") ? [] : ["--asked", "alpha"]) + [path(source), joined], socket: server.socket)
+                (joined.contains("alpha") ? [] : ["--asked", "alpha"]) + [path(source), joined],
+                socket: server.socket)
             #expect(receipt.lost.isEmpty, "\(source): \(receipt.items.filter(\.isFault))")
         }
 
@@ -86,7 +93,9 @@ extension EndToEndFaults {
             try source.make(in: server.folder)
             let isAlpha = source.name.hasPrefix("alpha")
             let options = Self.fast + (isAlpha ? ["--alpha", "premultiplied"] : [])
-            let all = try parts(source.name, count: 4, options).filter { FileManager.default.fileExists(atPath: $0) }
+            let all = try parts(source.name, count: 4, options).filter {
+                FileManager.default.fileExists(atPath: $0)
+            }
             let (joined, whole) = (path("joined-\(isAlpha ? "alpha" : "opaque").mov"), path("whole.mov"))
             #expect(all.count > 1)
             _ = try join("joined-\(isAlpha ? "alpha" : "opaque").mov", all.reversed(), from: source.name)
@@ -94,7 +103,8 @@ extension EndToEndFaults {
             try #require(run.status == 0, "\(run.errors)")
             try expectEqual(joined, whole, source: source.name)
             if !isAlpha {
-                #expect(try NumberedClip.numbers(joined) == NumberedClip.numbers(path(source.name)), "\(source.name)")
+                #expect(
+                    try NumberedClip.numbers(joined) == NumberedClip.numbers(path(source.name)), "\(source.name)")
             }
         }
 
@@ -123,18 +133,23 @@ extension EndToEndFaults {
             try clip("in.mp4")
             let run = try hwctl("segments", path("in.mp4"), "--count", "64", "--json")
             let list = try JSONDecoder().decode(List.self, from: Data(run.output))
-            #expect((list.schema, list.frames, list.key_frames) == (1, 96, 8))
-            #expect((list.requested, list.count, list.segments.count) == (64, 8, 8))
+            #expect([list.schema, list.frames, list.key_frames] == [1, 96, 8])
+            #expect([list.requested, list.count, list.segments.count] == [64, 8, 8])
             #expect(list.segments.map(\.start) == (0..<8).map { Double($0) / 2 })
             #expect(list.segments.allSatisfy { $0.frames == 12 } && list.segments.last?.end == 4)
             let text = try hwctl("segments", path("in.mp4"), "--count", "64").text
-            #expect(text.contains("8 segments, 96 frames, 8 key frames: not 64, because there are no more key frames"))
+            #expect(
+                text.contains("8 segments, 96 frames, 8 key frames: not 64, because there are no more key frames"))
             let empty = try hwctl("encode", path("in.mp4"), path("part.mov"), "--segment", "9/64")
             #expect(empty.errors.contains("in.mp4 has 8 segments: segment 9 is empty, nothing is written"))
             #expect(!FileManager.default.fileExists(atPath: path("part.mov")))
             for name in ["raw.hevc", "frames.y4m"] {
-                try Programs.tool("ffmpeg", ["-v", "error", "-i", path("in.mp4"), "-an"]
-                    + (name == "raw.hevc" ? ["-c:v", "libx265", "-x265-params", "log-level=none"] : []) + [path(name)])
+                try Programs.tool(
+                    "ffmpeg",
+                    ["-v", "error", "-i", path("in.mp4"), "-an"]
+                        + (name == "raw.hevc" ? ["-c:v", "libx265", "-x265-params", "log-level=none"] : []) + [
+                            path(name)
+                        ])
                 let refused = try hwctl("segments", path(name), "--count", "2", status: 65)
                 #expect(refused.complaints.count == 1, "\(refused.errors)")
             }
@@ -145,7 +160,8 @@ extension EndToEndFaults {
             try clip("in.mp4")
             func encode(_ output: String, _ options: String...) throws -> Finished {
                 try Programs.hwctl(
-                    ["encode"] + options + ["--segment", "2/3", path("in.mp4"), path(output)], socket: server.socket)
+                    ["encode"] + options + ["--segment", "2/3", path("in.mp4"), path(output)], socket: server.socket
+                )
             }
             #expect(try encode("one.mov").status == 0)
             #expect(try encode("two.mov").status == 0)
@@ -153,11 +169,13 @@ extension EndToEndFaults {
             let first = try bytes("one.mov")
             #expect(try first == bytes("two.mov"))
 
-            let number = try FileManager.default.attributesOfItem(atPath: path("one.mov"))[.systemFileNumber] as? Int
+            let number =
+                try FileManager.default.attributesOfItem(atPath: path("one.mov"))[.systemFileNumber] as? Int
             let kept = try encode("one.mov")
             #expect(kept.status == 0 && kept.errors.contains("holds segment 2 of 3 already"), "\(kept.errors)")
             #expect(
-                try FileManager.default.attributesOfItem(atPath: path("one.mov"))[.systemFileNumber] as? Int == number)
+                try FileManager.default.attributesOfItem(atPath: path("one.mov"))[.systemFileNumber] as? Int
+                    == number)
 
             // A byte of the samples, the end of the file, and other options.
             var damaged = first
@@ -175,9 +193,12 @@ extension EndToEndFaults {
         @Test("A killed encode leaves no part, and the next one writes it")
         func killed() throws {
             try clip("in.mp4", seconds: 20)
-            let arguments = ["encode", "--preset", "placebo", "--segment", "1/2", path("in.mp4"), path("part-1.mov")]
+            let arguments = [
+                "encode", "--preset", "placebo", "--segment", "1/2", path("in.mp4"), path("part-1.mov"),
+            ]
             let before = server.folder.contents
-            let run = try Running(Programs.path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": server.socket])
+            let run = try Running(
+                Programs.path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": server.socket])
             #expect(eventually(within: 20) { !server.workers.isEmpty })
             try run.child.kill(SIGKILL)
             #expect(try run.wait(seconds: 5).exit == .signaled(SIGKILL))
@@ -222,7 +243,8 @@ extension EndToEndFaults {
             for options in [
                 ["--segment", "0/3"], ["--segment", "4/3"], ["--segment", "1/2", "--copy"],
                 ["--segment", "1/2", "--start", "1"], ["--segment", "1/2", "--audio", "none"],
-                ["--segment", "1/2", "--parallel", "2"], ["--parallel", "0"], ["--parallel", "2", "--keep-partial"],
+                ["--segment", "1/2", "--parallel", "2"], ["--parallel", "0"],
+                ["--parallel", "2", "--keep-partial"],
                 ["--segment", "1/2", "--verify"], ["--segment", "1/2", "--output-frame-rate", "30"],
             ] {
                 let run = try Programs.hwctl(["encode"] + options + [path("in.mp4"), path("out.mov")])
@@ -257,7 +279,8 @@ extension EndToEndFaults {
             // The same options, of which the encoder of another machine makes other parameter sets.
             let other = try Programs.hwctl(
                 ["encode"] + Self.fast + [
-                    "--property", "X265Params=ref=5:bframes=2", "--segment", "2/2", path("in.mp4"), path("other.mov"),
+                    "--property", "X265Params=ref=5:bframes=2", "--segment", "2/2", path("in.mp4"),
+                    path("other.mov"),
                 ], socket: server.socket)
             try #require(other.status == 0, "\(other.errors)")
             var bytes = try Data(contentsOf: URL(fileURLWithPath: path("other.mov")))
@@ -288,7 +311,10 @@ extension EndToEndFaults {
             try clip("in.mp4", seconds: 30)
             let before = server.folder.contents
             let refused = try Programs.hwctl(
-                ["encode", "--parallel", "2", "--profile", "main", "--property", "X265Params=stats=x", path("in.mp4"), path("out.mov")],
+                [
+                    "encode", "--parallel", "2", "--profile", "main", "--property", "X265Params=stats=x",
+                    path("in.mp4"), path("out.mov"),
+                ],
                 socket: server.socket)
             #expect(refused.status == 64, "\(refused.errors)")
             #expect(server.folder.contents == before)
