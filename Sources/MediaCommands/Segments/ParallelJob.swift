@@ -110,6 +110,8 @@ final class ParallelJob {
     }
 
     private func failure(_ task: Task, _ exit: ChildProcess.Exit?, of count: Int) -> CommandFailure {
+        // Ctrl-C reaches all processes of a terminal.
+        if exit == .exited(CommandFailure.interrupted.exitCode) { return .interrupted }
         let name = "segment \(task.segment.number) of \(count)"
         guard case .exited(let status)? = exit, let known = ExitStatus(rawValue: status) else {
             return CommandFailure(.tryLater, "\(name) failed: its process was \(exit?.description ?? "lost")")
