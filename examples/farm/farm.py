@@ -3,6 +3,7 @@
 import argparse
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +27,19 @@ class Request:
                    str(folder), arguments.options)
 
 
-def parse(description, address_option):
+def parse(description):
+    """The arguments of the command line; what follows -- are options of hwctl encode."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", metavar="INPUT")
     parser.add_argument("output", metavar="OUTPUT")
     parser.add_argument("count", metavar="N", type=int)
-    parser.add_argument(address_option, dest="address", help="of a cluster; without it, processes of this machine")
+    parser.add_argument("--address", help="of a cluster; without it, processes of this machine")
     parser.add_argument("--workers", type=int, default=4, help="how many processes (4)")
-    parser.add_argument("options", metavar="OPTIONS", nargs="*", help="of hwctl encode, after --")
-    return parser.parse_args()
+    words = sys.argv[1:]
+    place = words.index("--") if "--" in words else len(words)
+    arguments = parser.parse_args(words[:place])
+    arguments.options = words[place + 1:]
+    return arguments
 
 
 def command(hwctl, request, number):
