@@ -18,7 +18,7 @@ final class JoinedPackets {
     private var decodeTimes: DecodeTimes
     private var next = 0
     /// The part that is being read.
-    private var open: Open?
+    private var present: Open?
 
     private struct Open {
         let part: PartFile
@@ -52,8 +52,8 @@ final class JoinedPackets {
 
     /// The video track of the first part, as `hwctl encode` described it.
     func track() throws -> VideoTrack {
-        let open = try current()
-        return VideoTrack(open.reader.video, hvcC: open.copy.hvcC)
+        let first = try current()
+        return VideoTrack(first.reader.video, hvcC: first.copy.hvcC)
     }
 
     /// Writes the next packet; false where there is none.
@@ -79,7 +79,7 @@ final class JoinedPackets {
             try packet.withBytes { (bytes) throws(MediaError) in try write(bytes) }
         }
         written += 1
-        open = now.left > 0 ? now : nil
+        present = now.left > 0 ? now : nil
         return true
     }
 
@@ -95,13 +95,13 @@ final class JoinedPackets {
 
     /// The part of the next packet.
     private func current() throws(MediaError) -> Open {
-        if let open { return open }
+        if let present { return present }
         let part = try PartFile(parts[next].path)
         guard part.record == parts[next].record else { throw part.damaged }
         let reader = try PartFile.reader(part.path)
         let opened = Open(part: part, reader: reader, copy: try VideoCopy(reader), left: part.record.frames)
         next += 1
-        open = opened
+        present = opened
         return opened
     }
 

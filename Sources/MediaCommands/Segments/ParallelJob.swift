@@ -95,10 +95,9 @@ final class ParallelJob {
     /// The index of a process that has ended; nil where none does within a tenth of a second.
     private func ended() throws -> Int? {
         let deadline = MonotonicTime.now + .milliseconds(100)
-        for index in running.indices where try running[index].child.tryReap() != nil { return index }
-        guard let first = running.first else { return nil }
-        _ = try first.child.wait(until: deadline)
-        return try running.indices.first { try running[$0].child.tryReap() != nil }
+        if let index = try running.firstIndex(where: { try $0.child.tryReap() != nil }) { return index }
+        _ = try running.first?.child.wait(until: deadline)
+        return try running.firstIndex { try $0.child.tryReap() != nil }
     }
 
     private static func mayTryAgain(_ exit: ChildProcess.Exit?) -> Bool {
