@@ -50,6 +50,7 @@ final class ContainerWriter: @unchecked Sendable {
     ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
+        let source = edits.isVideoOnly ? nil : source
         (self.sink, self.format) = (sink, format)
         var allocated: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&allocated, nil, format.muxer, nil) >= 0, let context = allocated,
@@ -145,6 +146,14 @@ final class ContainerWriter: @unchecked Sendable {
         }
         try movie?.change(to: configuration)
         formatter?.change(to: record)
+    }
+
+    /// Adds metadata of the file itself.
+    func annotate(_ key: String, _ value: String) throws(MediaError) {
+        guard movie != nil else {
+            throw MediaError(.usage, "\(sink.name) cannot be annotated: only .mov and .mp4 can")
+        }
+        movie?.annotate(key, value)
     }
 
     /// The number of sample entries of the video track; 1 for formats that have none.
