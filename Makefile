@@ -77,6 +77,7 @@ receipts: deps
 check-failover: deps
 	swift build --build-tests --quiet
 	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
+	@scripts/check-client-failover --every
 
 bench: release
 	@scripts/bench

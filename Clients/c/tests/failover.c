@@ -6,7 +6,6 @@
 #include "api.h"
 
 #include <poll.h>
-#include <signal.h>
 
 enum { SLOTS = 6 };
 
@@ -104,21 +103,6 @@ static bool send_frame(int64_t number) {
     return true;
 }
 
-// The process that serves the session.
-static void kill_worker(void) {
-    hwd_session_info info;
-    HWD_INIT(info);
-    char *reply, key[256];
-    CHECK(hwd_get_info(run.session, &info) == 0 && hwd_call(run.daemon, "org.hwdaemon.ListSessions", NULL, TIMEOUT, &reply) == 0);
-    snprintf(key, sizeof key, "\"session\":\"%s\"", info.session);
-    const char *entry = strstr(reply, key);
-    // The members of a session have an order of their own; it ends with its brace.
-    while (entry && entry > reply && *entry != '{') entry--;
-    const char *pid = entry ? strstr(entry, "\"pid\":") : NULL;
-    CHECK(pid && kill((pid_t)atol(pid + 6), SIGKILL) == 0);
-    hwd_free(reply);
-}
-
 static void open_run(char **argv) {
     hwd_compression_config config;
     unsigned width, height;
@@ -148,7 +132,7 @@ int main(int argc, char **argv) {
     if (argc > 7 && !strcmp(argv[7], "app")) add_own_pool();
     int kill_at = argc > 8 ? atoi(argv[8]) : -1;
     for (int64_t number = 0; send_frame(number); number++) {
-        if (number + 1 == kill_at) kill_worker();
+        if (number + 1 == kill_at) kill_worker(run.daemon, run.session);
         // A property that changes on the way, and a request for the first frames.
         if (number == 25) CHECK(hwd_set_number(run.session, "Quality", 0.75) == 0);
         if (number % 3 == 2) fetch(false);
