@@ -32,12 +32,32 @@ GstFlowReturn hwd_base_lost(HwdBase *base, HwdStream *stream) {
     return GST_FLOW_ERROR;
 }
 
+// Says that the session went on in another process, and why.
+static void post_restart(HwdBase *base, HwdStream *stream) {
+    enum { TIMEOUT = 2000 };
+    gchar *reason = NULL;
+    char *values;
+    if (hwd_copy_properties(stream->session, "[\"Notices\"]", TIMEOUT, &values) == 0) {
+        reason = hwd_json_find(values, "Notices");
+        hwd_free(values);
+    }
+    hwd_session_info info;
+    HWD_INIT(info);
+    hwd_get_info(stream->session, &info);
+    GST_ELEMENT_WARNING(base->element, STREAM, ENCODE, ("%s", reason ? reason : "the session went on in another process"),
+                        ("%s%s%s", info.codec_id ? info.codec_id : "", info.fallback_reason ? ": " : "", info.fallback_reason ? info.fallback_reason : ""));
+    g_free(reason);
+}
+
 // The task: one result, then it is called again.
 static void push_next(gpointer data) {
     HwdBase *base = data;
     HwdStream *stream = hwd_base_stream(base);
     HwdItem *item = stream ? hwd_stream_next(stream) : NULL;
-    if (item) {
+    if (item && item->event.type == HWD_ITEM_RESTARTED) {
+        post_restart(base, stream);
+        hwd_item_free(item);
+    } else if (item) {
         gboolean is_last = item->event.type == HWD_EVENT_COMPLETED;
         GstFlowReturn flow = base->handle(base->element, stream, item);
         if (is_last) hwd_stream_completed(stream);

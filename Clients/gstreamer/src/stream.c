@@ -56,7 +56,7 @@ static guint32 take_frame(HwdStream *stream, const hwd_event *event) {
     if (!is_last || flight->has_result) return frame;
     flight->has_result = TRUE;
     stream->received++;
-    stream->delay = MAX(stream->delay, (guint)(stream->sent - stream->received));
+    if (stream->received > stream->repeated) stream->delay = MAX(stream->delay, (guint)(stream->sent - stream->received));
     forget_flight(stream, event->number, flight);
     return frame;
 }
@@ -86,12 +86,27 @@ static void receive(HwdStream *stream, const hwd_event *event) {
     g_mutex_unlock(&stream->lock);
 }
 
+// Whether the session went on in another process, which the task then says.
+static void look_for_restart(HwdStream *stream) {
+    hwd_session_info info;
+    HWD_INIT(info);
+    if (hwd_get_info(stream->session, &info) < 0 || info.restart_count == stream->info.restart_count) return;
+    hwd_event event = {.type = HWD_ITEM_RESTARTED};
+    g_mutex_lock(&stream->lock);
+    stream->info = info;
+    stream->repeated = stream->sent;
+    g_queue_push_tail(&stream->items, hwd_item_new(&event));
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+}
+
 static gpointer receive_all(gpointer data) {
     HwdStream *stream = data;
     hwd_event event;
     HWD_INIT(event);
     int result;
     while ((result = hwd_next_event(stream->session, &event, HWD_DEFAULT_TIMEOUT)) >= 0) {
+        look_for_restart(stream);
         if (result > 0 && event.type == HWD_EVENT_FRAME_RELEASED) release_input(stream, event.number);
         else if (result > 0) receive(stream, &event);
     }

@@ -11,6 +11,9 @@ typedef struct HwdStream HwdStream;
 
 enum { HWD_NO_FRAME = 0xffffffff };
 
+// The type of an item's event where the session went on in another process.
+enum { HWD_ITEM_RESTARTED = 0 };
+
 // A result for the task of the source pad.
 typedef struct HwdItem {
     hwd_event event;   // without what its pointers name
@@ -27,7 +30,7 @@ typedef gboolean (*HwdConvert)(HwdStream *stream, const hwd_event *event, HwdIte
 struct HwdStream {
     gint references;
     hwd_session *session;
-    hwd_session_info info;
+    hwd_session_info info; // the receiving thread changes it
     HwdConvert convert;
     GThread *receiver;
     guint max_items;   // results that wait for the task before no frame is sent
@@ -40,6 +43,7 @@ struct HwdStream {
     gboolean sending, stopping, completed;
     gboolean handling; // the task works on a result
     guint64 sent, received, last_number;
+    guint64 repeated; // frames sent up to the last restart, whose results say nothing about the delay
     guint delay; // the most frames that were sent behind one before its result came
     guint held;          // pictures that elements hold
     gboolean holds_long; // a wait for one of them was in vain, and none has come back since
