@@ -27,6 +27,9 @@ typedef struct HwdItem {
 // Makes an item's buffer of an event, which is the session's until hwd_release. TRUE: the event was kept, and is given back later.
 typedef gboolean (*HwdConvert)(HwdStream *stream, const hwd_event *event, HwdItem *item);
 
+// Passes a result on, as the task does.
+typedef void (*HwdDeliver)(gpointer owner, HwdStream *stream, HwdItem *item);
+
 struct HwdStream {
     gint references;
     hwd_session *session;
@@ -35,9 +38,12 @@ struct HwdStream {
     GThread *receiver;
     guint max_items;   // results that wait for the task before no frame is sent
     guint max_pending; // frames without results, while a result waits
+    HwdDeliver deliver; // of live pipelines: the receiving thread passes results on while the task is idle and downstream fast
+    gpointer owner;
 
     GMutex lock; // of what follows
     GCond changed;
+    GCond arrived; // the task alone waits for it: a result, or the end
     GQueue items;
     GHashTable *flights; // of frames and packets sent: their number → Flight
     gboolean sending, stopping, completed;
@@ -51,8 +57,9 @@ struct HwdStream {
     gchar *reason;
 };
 
-// Takes the session, and starts to receive.
-HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_items, guint max_pending);
+// Takes the session, and starts to receive. `deliver` NULL: the task passes all results on.
+HwdStream *hwd_stream_new(
+    hwd_session *session, HwdConvert convert, guint max_items, guint max_pending, HwdDeliver deliver, gpointer owner);
 HwdStream *hwd_stream_ref(HwdStream *stream);
 void hwd_stream_unref(HwdStream *stream);
 // Ends the session and every wait; any thread may call it.
