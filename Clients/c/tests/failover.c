@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-enum { SLOTS = 6 };
+enum { SLOTS = 6, KEY_FRAME = 33, CAPTION_STEP = 6 };
 
 static struct {
     hwd_daemon *daemon;
@@ -96,6 +96,11 @@ static bool send_frame(int64_t number) {
         CHECK(run.pool || hwd_discard_frame(run.session, &frame) == 0);
         return false;
     }
+    // What belongs to single frames is sent again with them: a key frame, and captions of one triplet (ATSC A/53 part 4, 6.2.3).
+    static const uint8_t captions[] = {0xb5, 0, 0x31, 'G', 'A', '9', '4', 3, 0xc1, 0xff, 0xfc, 0x94, 0x2c, 0xff};
+    static const hwd_side_data data = {HWD_CLOSED_CAPTIONS, sizeof captions, captions};
+    if (number == KEY_FRAME) frame.flags = HWD_FORCE_KEY_FRAME;
+    if (number % CAPTION_STEP == 0) frame.side_data = &data, frame.side_data_count = 1;
     frame.pts = number * 3 + 1;
     frame.duration = 3;
     CHECK(hwd_encode(run.session, &frame, TIMEOUT) == 0 && frame.number == (uint64_t)number + 1);
