@@ -105,6 +105,7 @@ manual: release
 	@mkdir -p .build/completions
 	@for shell in bash zsh fish; do \
 	    .build/release/hwctl --generate-completion-script $$shell >.build/completions/hwctl.$$shell || exit 1; done
+	@sed -i '1{/^#!/d}' .build/completions/hwctl.bash
 
 # Copies only, so that it can be run as root: `make all`, then `sudo make install`.
 install: install-daemon install-clients
