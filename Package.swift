@@ -20,6 +20,13 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
+/// A package by Apple: from the folder that HWDAEMON_VENDOR names (scripts/vendor-packages), so that a build needs no network,
+/// else from its repository.
+func external(_ name: String, from version: Version) -> Package.Dependency {
+    if let folder = Context.environment["HWDAEMON_VENDOR"] { return .package(path: "\(folder)/\(name)") }
+    return .package(url: "https://github.com/apple/\(name)", from: version)
+}
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -34,8 +41,8 @@ let package = Package(
         .executable(name: "hwdaemon-verify", targets: ["hwdaemon-verify"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        external("swift-argument-parser", from: "1.8.2"),
+        external("swift-log", from: "1.16.2"),
     ],
     targets: [
         // Shared values and pure logic.
