@@ -45,6 +45,7 @@ let package = Package(
             name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Wire", exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
+        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Boxes", swiftSettings: pure),
         .target(
             name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
@@ -112,7 +113,7 @@ let package = Package(
             path: "Sources/LibAV", swiftSettings: common),
         .target(
             name: "HWDMediaFile",
-            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
+            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
         .target(
@@ -168,10 +169,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
-                "HWDMediaFile",
-                "HWDModel", "HWDSessions",
-                "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
+                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
+                "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 
@@ -217,7 +216,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "MediaFileTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
+            name: "MediaFileTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],

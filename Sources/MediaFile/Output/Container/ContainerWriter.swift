@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
