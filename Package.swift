@@ -47,6 +47,9 @@ let package = Package(
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
         .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Boxes", swiftSettings: pure),
         .target(
+            name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/HEIF",
+            swiftSettings: pure),
+        .target(
             name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
@@ -189,6 +192,8 @@ let package = Package(
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(
+            name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC"], swiftSettings: common),
         .testTarget(
             name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
