@@ -84,12 +84,10 @@ final class EncodeJob {
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
-        let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
-        reader.announce(warnings + changed + writer.conversions + notes)
-
+        announce(reader, warnings, target, writer, notes)
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        var progress = Progress(
-            total: (request.segment?.frames ?? rate.frames(of: request.edits.range)).map { $0 * parameters.passCount })
+        let frames = request.segment?.frames ?? rate.frames(of: request.edits.range)
+        var progress = Progress(total: frames.map { $0 * parameters.passCount })
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
@@ -125,6 +123,14 @@ final class EncodeJob {
                     color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                     earlyEnd: pipeline.earlyEnd, receipt: receipt)))
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
+    }
+
+    private func announce(
+        _ reader: MediaReader, _ warnings: [String], _ target: (color: EncodeColor, geometry: PictureGeometry),
+        _ writer: MediaWriter, _ notes: [String]
+    ) {
+        let changed = [target.color.summary(reader.video), target.geometry.summary].compactMap { $0 }
+        reader.announce(warnings + changed + writer.conversions + notes)
     }
 
     /// Codes the whole input for its statistics alone, from a reader of its own.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The metadata of a movie that libavformat's muxer leaves out: user data, and items with keys of any name.
 ///

@@ -44,7 +44,7 @@ public struct CleanAperture: Hashable, Sendable {
     }
 
     /// The `clap` box.
-    var box: Box {
+    public var box: Box {
         var bytes: [UInt8] = []
         for number in [width, height, horizontalOffset, verticalOffset] {
             bytes.appendBigEndian(number.numerator)
@@ -54,7 +54,7 @@ public struct CleanAperture: Hashable, Sendable {
     }
 
     /// Parses the body of a `clap` box; nil where it is cut off, a denominator is 0 or the size is not positive.
-    init?(_ bytes: [UInt8]) {
+    public init?(_ bytes: [UInt8]) {
         func number(_ index: Int) -> Rational? {
             guard let numerator = bytes.bigEndian(at: index * 8, 4),
                 let denominator = bytes.bigEndian(at: index * 8 + 4, 4)

@@ -8,18 +8,18 @@ extension Box {
     /// Types whose body is a list of boxes.
     private static let containers: Set<FourCC> = ["moov", "trak", "mdia", "minf", "stbl", "edts"]
     /// Sample entries that are parsed: those of video (ISO/IEC 14496-12 12.1.3, 14496-15).
-    static let visualEntries: Set<FourCC> = [
+    public static let visualEntries: Set<FourCC> = [
         "hvc1", "hev1", "dvh1", "dvhe", "avc1", "avc3", "mp4v", "av01", "vp09", "apch", "apcn", "apcs", "apco",
         "ap4h", "ap4x",
     ]
     /// Bytes of a VisualSampleEntry before its boxes, including SampleEntry's eight.
-    static let visualEntryFields = 78
+    public static let visualEntryFields = 78
     /// Bytes of FullBox's version and flags and of the entry count.
     private static let listFields = 8
 
     /// Parses consecutive boxes up to the end of `bytes`.
     /// - Throws: an error that names the box that exceeds `bytes` or its parent.
-    static func parse(_ bytes: ArraySlice<UInt8>) throws(BoxError) -> [Box] {
+    public static func parse(_ bytes: ArraySlice<UInt8>) throws(BoxError) -> [Box] {
         var count = 0
         let (boxes, rest) = try parse(bytes, depth: 0, count: &count)
         guard rest.isEmpty else { throw BoxError("\(rest.count) bytes are left over after the last box") }
@@ -30,19 +30,13 @@ extension Box {
         _ bytes: ArraySlice<UInt8>, depth: Int, count: inout Int
     ) throws(BoxError) -> (boxes: [Box], rest: ArraySlice<UInt8>) {
         var boxes: [Box] = []
-        var rest = bytes
-        while let header = BoxHeader(rest, available: UInt64(rest.count)), header.isWhole {
+        var list = BoxList(bytes)
+        while let (header, body) = try list.next() {
             count += 1
             guard count <= maxCount else { throw BoxError("there are more than \(maxCount) boxes") }
-            let body = rest.dropFirst(header.headerSize).prefix(Int(header.size) - header.headerSize)
             boxes.append(try Box(header.type, body, depth: depth, count: &count))
-            rest = rest.dropFirst(Int(header.size))
         }
-        // What is left is shorter than a header, or begins with a header whose box does not fit.
-        if rest.count >= headerSize, let type = rest.fourCC(at: 4) {
-            throw BoxError("the box \"\(type)\" exceeds its parent")
-        }
-        return (boxes, rest)
+        return (boxes, list.rest)
     }
 
     private init(
@@ -69,20 +63,44 @@ extension Box {
     }
 }
 
+/// The boxes of a list one after another, as slices of its bytes.
+public struct BoxList: Sendable {
+    /// What follows the last box that was read: after the end, what is shorter than a header.
+    public private(set) var rest: ArraySlice<UInt8>
+
+    /// A list that fills `bytes`.
+    public init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    /// The next box and its body; nil where no whole header is left.
+    /// - Throws: an error that names the box that exceeds the list.
+    public mutating func next() throws(BoxError) -> (header: BoxHeader, body: ArraySlice<UInt8>)? {
+        guard let header = BoxHeader(rest, available: UInt64(rest.count)), header.isWhole else {
+            // The bytes begin with a header whose box does not fit.
+            if rest.count >= Box.headerSize, let type = rest.fourCC(at: 4) {
+                throw BoxError("the box \"\(type)\" exceeds its parent")
+            }
+            return nil
+        }
+        let body = rest.dropFirst(header.headerSize).prefix(Int(header.size) - header.headerSize)
+        rest = rest.dropFirst(Int(header.size))
+        return (header, body)
+    }
+}
+
 /// The header of a box: its type and size (ISO/IEC 14496-12 4.2).
-struct BoxHeader: Hashable, Sendable {
-    let type: FourCC
+public struct BoxHeader: Hashable, Sendable {
+    public let type: FourCC
     /// Bytes of the box, header included.
-    let size: UInt64
+    public let size: UInt64
     /// 8, or 16 with a `largesize`.
-    let headerSize: Int
+    public let headerSize: Int
     /// Whether the box fits into the bytes that are available.
-    let isWhole: Bool
+    public let isWhole: Bool
 
     /// Parses the header at the start of `bytes`; `available` bytes are left in the file or parent box.
     ///
     /// nil when bytes are missing, or the size is smaller than the header.
-    init?(_ bytes: some Collection<UInt8>, available: UInt64) {
+    public init?(_ bytes: some Collection<UInt8>, available: UInt64) {
         guard let short = bytes.bigEndian(at: 0, 4), let type = bytes.fourCC(at: 4) else { return nil }
         self.type = type
         switch short {

@@ -3,25 +3,25 @@
 /// The positions, sizes and presentation times of a track's samples, from its `stbl` (ISO/IEC 14496-12 8.6, 8.7).
 ///
 /// In decoding order and without edit lists, as sample groups count.
-struct SampleTable: Sendable {
+public struct SampleTable: Sendable {
     /// The file position of each sample.
-    let offsets: [UInt64]
+    public let offsets: [UInt64]
     private let sizes: [UInt32]
     /// The composition time of each sample, in ticks of the media's time scale.
-    let times: [Int64]
+    public let times: [Int64]
 
     /// Tables with more samples are refused: 19 hours at 240 frames a second.
     private static let maxCount = 1 << 24
 
     /// The number of samples.
-    var count: Int { offsets.count }
+    public var count: Int { offsets.count }
 
     /// Bytes of a sample.
-    func size(_ sample: Int) -> Int { Int(sizes[sample]) }
+    public func size(_ sample: Int) -> Int { Int(sizes[sample]) }
 
     /// Reads the tables and checks that they agree.
     /// - Throws: the first disagreement.
-    init(_ table: Box) throws(BoxError) {
+    public init(_ table: Box) throws(BoxError) {
         sizes = try Self.sizes(table)
         offsets = try Self.offsets(table, sizes)
         times = try Self.times(table, sizes.count)

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 /// The chunks of a track, from its `stsc` and `stco` or `co64` (ISO/IEC 14496-12 8.7.4, 8.7.5).
-struct ChunkTable: Hashable, Sendable {
+public struct ChunkTable: Hashable, Sendable {
     /// Consecutive samples that are adjacent in the file and share a sample entry.
-    struct Chunk: Hashable, Sendable {
+    public struct Chunk: Hashable, Sendable {
         /// The file position of its first sample.
-        var offset: UInt64
+        public var offset: UInt64
         /// The number of its samples.
-        var sampleCount: Int
+        public var sampleCount: Int
         /// The number of its sample entry, from 1.
-        var entry: Int
+        public var entry: Int
     }
 
-    private(set) var chunks: [Chunk] = []
+    /// The chunks, in the order of the samples.
+    public private(set) var chunks: [Chunk] = []
 
     /// The most chunks of a track: as many as a movie box of 64 MiB can have.
     private static let maxCount = 1 << 24
 
     /// Reads the tables.
     /// - Throws: an error where a box is missing or cut off, has too many rows, or names chunks that do not exist.
-    init(_ table: Box) throws(BoxError) {
+    public init(_ table: Box) throws(BoxError) {
         let isWide = table.first("co64") != nil
         let offsets = try table.rows(isWide ? "co64" : "stco", columns: isWide ? 2 : 1)
         guard offsets.rowCount <= Self.maxCount else {
@@ -43,9 +44,15 @@ struct ChunkTable: Hashable, Sendable {
     }
 
     /// The first sample that a sample entry describes; the entry's number counts from 1.
-    struct Run: Hashable, Sendable {
-        var start: Int
-        var entry: Int
+    public struct Run: Hashable, Sendable {
+        public var start: Int
+        public var entry: Int
+
+        /// The run that starts with a sample; both numbers as the properties state.
+        public init(start: Int, entry: Int) {
+            self.start = start
+            self.entry = entry
+        }
     }
 
     /// Assigns sample entries, and splits the chunks that two of them would share.
@@ -53,7 +60,7 @@ struct ChunkTable: Hashable, Sendable {
     /// - Parameters:
     ///   - runs: ascending; the first one starts with sample 0.
     ///   - size: the bytes of a sample.
-    mutating func assign(_ runs: [Run], size: (Int) -> Int) {
+    public mutating func assign(_ runs: [Run], size: (Int) -> Int) {
         var result: [Chunk] = []
         var sample = 0
         var run = 0
@@ -77,7 +84,7 @@ struct ChunkTable: Hashable, Sendable {
     }
 
     /// Replaces the boxes of a sample table.
-    func write(into table: inout Box) {
+    public func write(into table: inout Box) {
         let isWide = table.first("co64") != nil
         var offsets = Self.head(chunks.count)
         var groups: [UInt8] = []
@@ -111,7 +118,7 @@ struct ChunkTable: Hashable, Sendable {
 extension Box {
     /// The rows of 32-bit words of a child box, the first at byte `start` of its body.
     /// - Throws: an error where the box is missing or cut off.
-    func rows(_ name: FourCC, at start: Int = 8, columns: Int) throws(BoxError) -> BigEndianTable {
+    public func rows(_ name: FourCC, at start: Int = 8, columns: Int) throws(BoxError) -> BigEndianTable {
         guard let box = first(name), let rows = BigEndianTable(box.fields, rowsAt: start, columns: columns)
         else { throw BoxError("the box \"\(name)\" is missing or cut off") }
         return rows

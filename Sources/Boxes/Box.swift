@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 /// A box type: four bytes, usually ASCII letters.
-struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-    let rawValue: UInt32
+public struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    public let rawValue: UInt32
 
-    init(rawValue: UInt32) { self.rawValue = rawValue }
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    init(stringLiteral text: StaticString) {
-        rawValue = text.withUTF8Buffer { $0.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
+    public init(stringLiteral text: String) {
+        rawValue = text.utf8.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     /// The four characters, with `?` for bytes that are not printable ASCII.
-    var description: String {
+    public var description: String {
         String(
             (0..<4).map { byte in
                 let value = UInt8(truncatingIfNeeded: rawValue >> UInt32(24 - 8 * byte))
@@ -21,51 +21,53 @@ struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConve
 }
 
 /// A fault in a file's boxes, or a failure to read or write them.
-struct BoxError: Error, Hashable, Sendable {
+public struct BoxError: Error, Hashable, Sendable {
     /// The fault, in lower case and without a full stop.
-    let reason: String
+    public let reason: String
 
-    init(_ reason: String) { self.reason = reason }
+    public init(_ reason: String) { self.reason = reason }
 }
 
 /// One box of an ISO base media file (ISO/IEC 14496-12 4.2): bytes, or child boxes in the types this module parses.
 ///
 /// All other contents are kept byte for byte, so parsing and serializing a tree changes nothing.
-struct Box: Hashable, Sendable {
-    var type: FourCC
+public struct Box: Hashable, Sendable {
+    public var type: FourCC
     /// The bytes before the child boxes; the whole body where `isContainer` is false.
-    var fields: [UInt8]
+    public var fields: [UInt8]
     /// The child boxes, in order.
-    var children: [Box] = []
+    public var children: [Box] = []
     /// The bytes after them: QuickTime ends some lists with a 32-bit zero.
-    var trailer: [UInt8] = []
+    public var trailer: [UInt8] = []
     /// Whether the body was parsed as boxes.
-    var isContainer = false
+    public var isContainer = false
 
     /// A box with a body of bytes.
-    init(_ type: FourCC, _ fields: [UInt8]) {
+    public init(_ type: FourCC, _ fields: [UInt8]) {
         self.type = type
         self.fields = fields
     }
 
     /// A box with child boxes.
-    init(_ type: FourCC, fields: [UInt8] = [], children: [Box]) {
+    public init(_ type: FourCC, fields: [UInt8] = [], children: [Box]) {
         self.init(type, fields)
         self.children = children
         isContainer = true
     }
 
     /// Bytes of the box, header included.
-    var size: Int {
+    public var size: Int {
         let body = fields.count + trailer.count + children.reduce(0) { $0 + $1.size }
         return body + (body + Self.headerSize > Int(UInt32.max) ? Self.largeHeaderSize : Self.headerSize)
     }
 
-    static let headerSize = 8
-    static let largeHeaderSize = 16
+    /// Bytes of a header: the size and the type.
+    public static let headerSize = 8
+    /// Bytes of a header with a `largesize`.
+    public static let largeHeaderSize = 16
 
     /// The serialized box, header included.
-    var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(size)
         append(to: &result)
@@ -88,10 +90,10 @@ struct Box: Hashable, Sendable {
     }
 
     /// The descendant at `path`: the first child of the first type, its first child of the second type, and so on.
-    func first(_ path: FourCC...) -> Box? { first(path: path) }
+    public func first(_ path: FourCC...) -> Box? { first(path: path) }
 
     /// The same for a path that is an array.
-    func first(path: [FourCC]) -> Box? {
+    public func first(path: [FourCC]) -> Box? {
         var box = self
         for type in path {
             guard let next = box.children.first(where: { $0.type == type }) else { return nil }
@@ -102,7 +104,9 @@ struct Box: Hashable, Sendable {
 
     /// Applies `body` to the descendant at `path`; false where there is none.
     @discardableResult
-    mutating func edit(_ path: [FourCC], _ body: (inout Box) throws(BoxError) -> Void) throws(BoxError) -> Bool {
+    public mutating func edit(_ path: [FourCC], _ body: (inout Box) throws(BoxError) -> Void) throws(BoxError)
+        -> Bool
+    {
         guard let type = path.first else {
             try body(&self)
             return true
@@ -112,7 +116,7 @@ struct Box: Hashable, Sendable {
     }
 
     /// Replaces the first child of the same type, or appends `box`.
-    mutating func put(_ box: Box) {
+    public mutating func put(_ box: Box) {
         if let index = children.firstIndex(where: { $0.type == box.type }) {
             children[index] = box
         } else {
@@ -121,7 +125,7 @@ struct Box: Hashable, Sendable {
     }
 
     /// Calls `body` for this box and all its descendants.
-    mutating func forEach(_ body: (inout Box) throws(BoxError) -> Void) throws(BoxError) {
+    public mutating func forEach(_ body: (inout Box) throws(BoxError) -> Void) throws(BoxError) {
         try body(&self)
         for index in children.indices { try children[index].forEach(body) }
     }
@@ -129,10 +133,10 @@ struct Box: Hashable, Sendable {
 
 extension Box {
     /// The path from a `trak` to its sample table (ISO/IEC 14496-12 8.5.1).
-    static let sampleTablePath: [FourCC] = ["mdia", "minf", "stbl"]
+    public static let sampleTablePath: [FourCC] = ["mdia", "minf", "stbl"]
 
     /// The `track_ID` of a `trak` (ISO/IEC 14496-12 8.3.2); nil for other boxes and damaged ones.
-    var trackID: Int? {
+    public var trackID: Int? {
         guard type == "trak", let header = first("tkhd") else { return nil }
         return header.fields.bigEndian(at: header.offsetAfterTimes, 4).map { Int($0) }
     }
@@ -140,5 +144,5 @@ extension Box {
     /// The offset of the field that follows the creation and modification times of a `tkhd` or `mdhd`.
     ///
     /// Each time has 8 bytes in version 1 and 4 in version 0 (ISO/IEC 14496-12 8.3.2, 8.4.2).
-    var offsetAfterTimes: Int { fields.first == 1 ? 20 : 12 }
+    public var offsetAfterTimes: Int { fields.first == 1 ? 20 : 12 }
 }
