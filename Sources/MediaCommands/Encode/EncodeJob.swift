@@ -80,14 +80,13 @@ final class EncodeJob {
         let (reader, color, geometry) = (input.reader, target.color, target.geometry)
         let video = geometry.applied(to: color.applied(to: reader.video))
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
-        var warnings = warnings(reader, target, writer)
-        warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
+        let sent = try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
+        var warnings = warnings(reader, target, writer) + sent
         let properties = try start(session, writer, video, hdr)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
         announce(reader, warnings, target, writer, notes)
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        let frames = request.segment?.frames ?? rate.frames(of: request.edits.range)
-        var progress = Progress(total: frames.map { $0 * parameters.passCount })
+        var progress = progress(request.segment?.frames ?? rate.frames(of: request.edits.range))
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
@@ -124,6 +123,8 @@ final class EncodeJob {
                     earlyEnd: pipeline.earlyEnd, receipt: receipt)))
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
+
+    private func progress(_ frames: Int?) -> Progress { Progress(total: frames.map { $0 * parameters.passCount }) }
 
     private func announce(
         _ reader: MediaReader, _ warnings: [String], _ target: (color: EncodeColor, geometry: PictureGeometry),
