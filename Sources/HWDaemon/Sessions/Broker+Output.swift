@@ -2,6 +2,7 @@
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
+internal import Logging
 
 // Hardware encoders whose output is checked while they work.
 extension Broker {
