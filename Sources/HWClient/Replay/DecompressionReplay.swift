@@ -152,21 +152,32 @@ final class DecompressionReplay {
 
     var hasCredit: Bool { client.receiver.packets.count < client.created.maxPacketsInFlight }
 
+    /// Waits until the process takes a packet, or until few enough wait for a new process: that may wait for pictures which the app
+    /// has to release.
     private func waitForRoom(for size: Int, _ deadline: MonotonicTime) throws(ClientError) {
         try send()
-        while !hasRoom(for: size) {
-            let before = client.receiver.packets.count
-            try client.pump(until: deadline) { $0.packets.count < before }
-            guard client.receiver.packets.count < before else {
-                throw ClientError(.timedOut, "the session read no packet in time")
-            }
+        while log.isSent ? !hasRoom(for: size) : log.unsentCount >= client.created.maxPacketsInFlight {
+            try waitForRead(deadline)
             try send()
         }
     }
 
     private func waitUntilSent() throws(ClientError) {
         let deadline = MonotonicTime.now + .seconds(60)
-        while !log.isSent { try waitForRoom(for: 0, deadline) }
+        try send()
+        while !log.isSent {
+            try waitForRead(deadline)
+            try send()
+        }
+    }
+
+    /// Waits until the process has read a packet.
+    private func waitForRead(_ deadline: MonotonicTime) throws(ClientError) {
+        let before = client.receiver.packets.count
+        try client.pump(until: deadline) { $0.packets.count < before }
+        guard client.receiver.packets.count < before else {
+            throw ClientError(.timedOut, "the session read no packet in time")
+        }
     }
 
     func finishDelayedFrames() throws(ClientError) {
