@@ -53,7 +53,10 @@ struct DecompressionReceiver: SessionReceiver {
     private mutating func addArena(_ arena: AddArena, _ fds: inout FDQueue) throws(SessionError) {
         guard let file = fds.popFirst(), arena.size <= UInt64(Self.maxArenaSize),
             arenas.count < Self.maxArenaCount, arenas[arena.arenaID] == nil, arena.arenaID >> Self.arenaIDBits == 0
-        else { throw Self.broken("an arena has no file descriptor or an impossible number, is too large or exists already") }
+        else {
+            throw Self.broken(
+                "an arena has no file descriptor or an impossible number, is too large or exists already")
+        }
         arenas[arena.arenaID] = try SharedMemory(
             receiving: file, minSize: Int(arena.size), maxSize: Self.maxArenaSize, access: .readOnly)
     }

@@ -149,7 +149,8 @@ public final class DecompressionSession {
         isAsynchronous: Bool = true, timeout: Duration = .seconds(60)
     ) throws(ClientError) -> UInt64 {
         try replay.decode(
-            packet, pts: pts, duration: duration, isOutput: isOutput, isAsynchronous: isAsynchronous, timeout: timeout)
+            packet, pts: pts, duration: duration, isOutput: isOutput, isAsynchronous: isAsynchronous,
+            timeout: timeout)
     }
 
     /// Whether `decode` takes a packet without waiting for the worker to read an earlier one.

@@ -33,7 +33,9 @@ private func sharedMemory() -> Int {
     var text = [CChar](repeating: 0, count: 256)
     while fgets(&text, 256, file) != nil {
         let line = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        if line.hasPrefix("RssShmem:") { return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10 }
+        if line.hasPrefix("RssShmem:") {
+            return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10
+        }
     }
     return 0
 }

@@ -80,7 +80,8 @@ final class DecompressionReplay {
         if !log.isWhole, keys.isEmpty || keys.contains(.notices) {
             let others = if case .string(let text)? = values[.notices] { text + "; " } else { "" }
             values[.notices] = .string(
-                others + "the session ends if its process fails: the packets since the last key frame take more than "
+                others
+                    + "the session ends if its process fails: the packets since the last key frame take more than "
                     + "\(PacketLog.maxBytes >> 20) MiB")
         }
         return values

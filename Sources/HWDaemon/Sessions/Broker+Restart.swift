@@ -35,7 +35,8 @@ extension Broker {
             let all = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
             let hardware = parameters.hardware(among: all, prober.knowledge.snapshot)
             let surroundings = RestartPolicy.Surroundings(
-                requiresHardware: parameters.hardwareRequirement == .required || parameters.namesHardware(among: all),
+                requiresHardware: parameters.hardwareRequirement == .required
+                    || parameters.namesHardware(among: all),
                 hardware: hardware,
                 neighbors: past.last?.failure.codecID.map { registry.neighbors(of: session, on: $0, now: .now) }
                     ?? 0)

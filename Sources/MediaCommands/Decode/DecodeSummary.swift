@@ -100,7 +100,9 @@ struct DecodeSummary: CommandSummary {
         }
         input = request.input
         output = request.output
-        restartNote = text(.notices).flatMap { session?.session.restartCount ?? 0 > 0 ? "note: decoder: \($0)" : nil }
+        restartNote = text(.notices).flatMap {
+            session?.session.restartCount ?? 0 > 0 ? "note: decoder: \($0)" : nil
+        }
         codec = video.codec
         decoderID = session?.session.created.decoderID ?? "hwctl"
         usingHardware = properties[.usingHardwareDecoder] == .bool(true)

@@ -185,7 +185,9 @@ extension EndToEndFaults {
             #expect(status { try Decoder(server.daemon, chroma) } == .videoDecoderUnsupportedDataFormat)
         }
 
-        @Test("Without replay, kill -9 of the decoder gives -12911 with the reason at once and disturbs no other session")
+        @Test(
+            "Without replay, kill -9 of the decoder gives -12911 with the reason at once and disturbs no other session"
+        )
         func killed() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, in: server.folder)

@@ -56,7 +56,8 @@ extension EndToEnd {
             #expect(properties[.fallbackReason]?.description.contains("Failed to end picture") ?? false)
             #expect(try server.session(hardware.id).usingHardware == false)
             let required = try Decoder(
-                server.daemon, stream, specification: Self.require, properties: [.replaysAfterFailure: .bool(false)])
+                server.daemon, stream, specification: Self.require, properties: [.replaysAfterFailure: .bool(false)]
+            )
             #expect(sessionError { try required.decode(stream) }?.status == .videoDecoderMalfunction)
         }
 
@@ -94,14 +95,16 @@ extension EndToEnd {
                     [command, "--hardware", hardware, clip, server.folder.path(output)], socket: server.socket)
             }
             let decoded = try hwctl("decode", "prefer", "a.y4m")
-            #expect(decoded.status == 0 && decoded.errors.contains("went on in another process"), "\(decoded.errors)")
+            #expect(
+                decoded.status == 0 && decoded.errors.contains("went on in another process"), "\(decoded.errors)")
             #expect(decoded.errors.contains("(software: "))
             let software = try hwctl("decode", "off", "b.y4m")
             #expect(software.status == 0)
             let (first, second) = (server.folder.path("a.y4m"), server.folder.path("b.y4m"))
             #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
             let coded = try hwctl("encode", "prefer", "c.mov")
-            #expect(coded.status == 0 && coded.errors.contains("note: decoder: the session went on"), "\(coded.errors)")
+            #expect(
+                coded.status == 0 && coded.errors.contains("note: decoder: the session went on"), "\(coded.errors)")
             #expect(try Probe(server.folder.path("c.mov")).frameTimes().count == 40)
             #expect(try hwctl("decode", "require", "d.y4m").status == 70)
             #expect(!server.folder.contents.contains("d.y4m"))
@@ -122,7 +125,9 @@ extension EndToEnd {
             let run = try Programs.hwctl(["encode", clip, output], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
             #expect(run.errors.contains("note: decoder: the session went on in another process"), "\(run.errors)")
-            #expect(run.errors.contains("note: the session went on in another process with a key frame"), "\(run.errors)")
+            #expect(
+                run.errors.contains("note: the session went on in another process with a key frame"),
+                "\(run.errors)")
             #expect(try Probe(output).frameTimes().count == 60)
         }
 

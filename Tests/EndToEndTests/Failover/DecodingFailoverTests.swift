@@ -86,7 +86,9 @@ extension EndToEndFaults.Failover {
             var held: [DecompressionSession.ReceivedFrame] = []
             func send(_ units: ArraySlice<CodedStream.Unit>) throws {
                 for unit in units {
-                    try unit.bytes.withUnsafeBytes { (bytes) throws -> Void in try session.decode(bytes, pts: unit.pts) }
+                    try unit.bytes.withUnsafeBytes { (bytes) throws -> Void in
+                        try session.decode(bytes, pts: unit.pts)
+                    }
                 }
             }
             func receive(_ count: Int) throws {
@@ -118,7 +120,9 @@ extension EndToEndFaults.Failover {
             // The session begins without parameter sets: the first packet has them, and those of other key frames have none.
             let record = try DecoderConfigurationRecord(bytes: stream.description)
             var sets: [UInt8] = []
-            for unit in record.nalUnits { sets += withUnsafeBytes(of: UInt32(unit.count).bigEndian, Array.init) + unit }
+            for unit in record.nalUnits {
+                sets += withUnsafeBytes(of: UInt32(unit.count).bigEndian, Array.init) + unit
+            }
             let full = stream.description
             stream.description = try DecoderConfigurationRecord().bytes()
             stream.units[0].bytes = sets + stream.units[0].bytes

@@ -52,8 +52,10 @@ extension EndToEndFaults.Failover {
             let isSame = decoder.frames == software.frames
             #expect(isSame && decoder.frames.count == 60)
 
-            let delays = server.log.split(separator: "\n").filter { $0.contains("session goes on in another process") }
-                .compactMap { $0.firstMatch(of: /delay_ms[=:] ?"?([0-9]+)/).flatMap { Int($0.1) } }
+            let delays = server.log.split(separator: "\n").filter {
+                $0.contains("session goes on in another process")
+            }
+            .compactMap { $0.firstMatch(of: /delay_ms[=:] ?"?([0-9]+)/).flatMap { Int($0.1) } }
             #expect(delays.count == 4 && delays.allSatisfy { (0...500).contains($0) }, "\(delays)")
             #expect(Set(delays).count > 1, "\(delays)")
         }
