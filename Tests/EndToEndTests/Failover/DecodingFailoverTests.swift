@@ -97,7 +97,7 @@ extension EndToEndFaults.Failover {
                     if case .frame(let frame) = event { held.append(frame) }
                 }
             }
-            try send(stream.units[..<20])
+            try send(stream.units[..<30])
             try receive(8)
             kill(try server.session(session.created.session).pid, SIGKILL)
             // The new process has eight pictures of its own.
