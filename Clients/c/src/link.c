@@ -311,8 +311,10 @@ int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, siz
     do {
         result = request_once(session, opcode, payload, size, fd, deadline, body);
         // An answer that another worker may not give.
-        if (result == session->malfunction && !session->end) hwdi_lose(session, result, hwd_last_error());
-        if (session->failed && result == session->malfunction) result = HWDI_LOST;
+        if (result == session->malfunction && hwdi_may_continue(session)) {
+            hwdi_lose(session, result, hwd_last_error());
+            result = HWDI_LOST;
+        }
     } while (result == HWDI_LOST);
     return result;
 }

@@ -8,7 +8,7 @@
 
 enum { END_TIMEOUT = 10000, QUESTION_TIMEOUT = 5000 };
 
-static bool may_continue(const hwd_session *session) {
+bool hwdi_may_continue(const hwd_session *session) {
     if (session->end || !session->call || session->process > MAX_RESTARTS) return false;
     return !session->replay || session->replay->keeps_frames;
 }
@@ -16,7 +16,7 @@ static bool may_continue(const hwd_session *session) {
 void hwdi_lose(hwd_session *session, int status, const char *reason) {
     if (session->end || session->failed) return;
     // The daemon knows whether it was a failure: VideoToolbox has no status of its own for it in transfer sessions.
-    if (status != session->malfunction || !may_continue(session)) return hwdi_end(session, status, reason);
+    if (status != session->malfunction || !hwdi_may_continue(session)) return hwdi_end(session, status, reason);
     session->failed = status;
     snprintf(session->failed_reason, sizeof session->failed_reason, "%s", *reason ? reason : "its process failed");
     for (waiter *at = session->waiters, *next; at; at = next) {

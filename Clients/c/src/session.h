@@ -230,6 +230,7 @@ bool hwdi_is_lost(hwd_session *session, void *context);
 
 // Ends the session, or lets it go on in another process, because the worker can do no more.
 void hwdi_lose(hwd_session *session, int status, const char *reason);
+bool hwdi_may_continue(const hwd_session *session);
 // Goes on in another process, or ends the session. Unlocks meanwhile.
 void hwdi_recover(hwd_session *session);
 // The daemon's answer about a session's end, which the caller frees; an error, or 0 while it runs.

@@ -4,6 +4,7 @@
 #include "api.h"
 
 #include <poll.h>
+#include <signal.h>
 
 enum { WIDTH = 320, HEIGHT = 180, FRAMES = 40, SLOTS = 4 };
 // More than a worker can be ahead of the app.
@@ -100,6 +101,33 @@ static void test_transfers(hwd_daemon *daemon) {
     free(undisturbed.result);
 }
 
+// A frame in flight that is written onto its own source may have lost it: the session ends, and says why.
+static void test_overwritten(hwd_daemon *daemon) {
+    hwd_transfer_config config;
+    hwd_transfer frame;
+    hwd_event event;
+    hwd_session *session;
+    hwd_pool *pool;
+    HWD_INIT(config);
+    HWD_INIT(frame);
+    HWD_INIT(event);
+    config.width = WIDTH, config.height = HEIGHT, config.device = "cpu";
+    config.source.pixel_format = config.target.pixel_format = HWD_NV12, config.target.range = "full";
+    CHECK(hwd_transfer_create(daemon, &config, &session) == 0 && hwd_pool_create(WIDTH * HEIGHT * 2, &pool) == 0);
+    int number = hwd_add_pool(session, pool, TIMEOUT);
+    CHECK(number > 0);
+    frame.source_pool = frame.target_pool = (uint32_t)number;
+    frame.source_plane_count = frame.target_plane_count = (uint32_t)hwd_layout(HWD_NV12, WIDTH, HEIGHT, 0, frame.source, NULL);
+    memcpy(frame.target, frame.source, sizeof frame.target);
+    // It reads the frame no more before it is killed.
+    signal_worker(daemon, session, SIGSTOP);
+    CHECK(hwd_transfer_submit(session, &frame, TIMEOUT) == 0);
+    kill_worker(daemon, session);
+    CHECK(hwd_next_event(session, &event, TIMEOUT) == HWD_INVALID_SESSION && strstr(hwd_last_error(), "overwritten"));
+    hwd_destroy(session);
+    hwd_pool_unref(pool);
+}
+
 // ---- Compression
 
 static void *encode_frames(void *context) {
@@ -172,12 +200,33 @@ static void test_ends(hwd_daemon *daemon) {
     hwd_destroy(session);
 }
 
+// Where too much would have to be kept, Notices says so.
+static void test_notice(hwd_daemon *daemon) {
+    hwd_compression_config config;
+    hwd_session *session;
+    char *values;
+    HWD_INIT(config);
+    config.width = 3840, config.height = 2160, config.pixel_format = HWD_P010, config.time_base = (hwd_rational){1, 30};
+    config.properties = "{\"X265Preset\": \"medium\"}";
+    CHECK(hwd_compression_create(daemon, &config, &session) == 0);
+    CHECK(hwd_copy_properties(session, "[\"Notices\"]", TIMEOUT, &values) == 0 && strstr(values, "more than 512 MiB"));
+    hwd_free(values);
+    CHECK(hwd_copy_properties(session, "[\"Quality\"]", TIMEOUT, &values) == 0 && !strstr(values, "512 MiB"));
+    hwd_free(values);
+    CHECK(hwd_set_properties(session, "{\"ReplaysAfterFailure\": false}", TIMEOUT) == 0);
+    CHECK(hwd_copy_properties(session, NULL, TIMEOUT, &values) == 0 && !strstr(values, "512 MiB"));
+    hwd_free(values);
+    hwd_destroy(session);
+}
+
 int main(int argc, char **argv) {
     hwd_daemon *daemon;
     CHECK(argc > 1 && hwd_open(argv[1], 0, &daemon) == 0);
     test_transfers(daemon);
+    test_overwritten(daemon);
     test_threads_of_killed(daemon);
     test_ends(daemon);
+    test_notice(daemon);
     hwd_close(daemon);
     printf("killed: sessions go on in another process\n");
     return 0;

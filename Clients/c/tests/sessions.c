@@ -45,7 +45,7 @@ int finish(hwd_session *session) {
     }
 }
 
-void kill_worker(hwd_daemon *daemon, hwd_session *session) {
+void signal_worker(hwd_daemon *daemon, hwd_session *session, int number) {
     hwd_session_info info;
     HWD_INIT(info);
     char *reply, key[256];
@@ -55,6 +55,8 @@ void kill_worker(hwd_daemon *daemon, hwd_session *session) {
     // The members have an order of their own: from the session's opening brace.
     while (entry && entry > reply && *entry != '{') entry--;
     const char *pid = entry ? strstr(entry, "\"pid\":") : NULL;
-    CHECK(pid && kill((pid_t)atol(pid + 6), SIGKILL) == 0);
+    CHECK(pid && kill((pid_t)atol(pid + 6), number) == 0);
     hwd_free(reply);
 }
+
+void kill_worker(hwd_daemon *daemon, hwd_session *session) { signal_worker(daemon, session, SIGKILL); }
