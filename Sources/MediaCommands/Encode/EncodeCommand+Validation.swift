@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
+internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
 
@@ -12,8 +13,13 @@ extension EncodeCommand {
             throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
         }
         try validateRate()
+        try validateTwoPass()
         if alphaQuality != nil, alpha == nil {
             throw ValidationError("--alpha-quality requires --alpha.")
+        }
+        if picture.background != nil, alpha != nil || exportPreset?.alpha ?? false {
+            throw ValidationError(
+                "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
         }
         if let alphaQuality, !(0...1).contains(alphaQuality) {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
@@ -88,6 +94,25 @@ extension EncodeCommand {
             throw ValidationError("--crf is --quality here (CRF = 40 - 38 · quality)\(example).")
         }
         if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
+    }
+
+    private func validateTwoPass() throws {
+        guard twoPass else { return }
+        if bitrate == nil, properties[.averageBitRate] == nil, exportPreset?.usesRate != true {
+            throw ValidationError("--two-pass requires --bitrate: two passes distribute the bits of a rate.")
+        }
+        if hardware == .require {
+            throw ValidationError("--two-pass is for software: leave --hardware require out.")
+        }
+        if alpha != nil || exportPreset?.alpha ?? false {
+            throw ValidationError("--two-pass and --alpha contradict each other: two layers have one pass.")
+        }
+        if baseLayerFrameRate != nil {
+            throw ValidationError("--two-pass and --base-layer-frame-rate contradict each other: use one of them.")
+        }
+        if outputs.outputDir == nil, input == "-" {
+            throw ValidationError("--two-pass reads INPUT twice, and standard input can be read once.")
+        }
     }
 
     private func validateRate() throws {

@@ -28,7 +28,8 @@ extension EncodeCommand {
     var encoderWords: [OptionWord] {
         let words: [OptionWord?] = [
             OptionWord("--profile", profile?.rawValue), OptionWord("--bitrate", bitrate),
-            OptionWord("--quality", quality), OptionWord("--qp", qp), OptionWord("--preset", preset),
+            OptionWord("--quality", quality), OptionWord("--qp", qp), OptionWord("--two-pass", isGiven: twoPass),
+            OptionWord("--preset", preset),
             OptionWord("--speed", speed?.rawValue), OptionWord("--preset-name", presetName),
             OptionWord("--hardware", hardware == .prefer ? nil : hardware.rawValue), OptionWord("--device", device),
             OptionWord("--keyframe-interval", keyframeInterval),
