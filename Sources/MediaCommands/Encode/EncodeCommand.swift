@@ -80,14 +80,6 @@ struct EncodeCommand: ParsableCommand {
             groups describe the remaining levels. Where the parameter sets of a copied video change, a .mov or \
             .mp4 gets another sample entry (hvc1) from that key frame on, and a .hevc the new parameter sets.
 
-            --segment K/N encodes one of N segments, which several machines can do at the same time; hwctl join makes one file \
-            of them. Segments begin with key frames of INPUT. The part holds each frame whose time is in the segment and says \
-            what it is; the same command gives the same bytes with x265, on any number of processors. INPUT must store times: a \
-            .mov, .mp4 or .mkv is read from the segment on, other formats from the beginning. With --bitrate each segment has \
-            that rate. The exit status is 75 for a failure that another try, or another machine, may not have. --parallel N does \
-            the same on one machine, in N processes and with sound and metadata; the parts are in a hidden folder beside \
-            OUTPUT until it is complete.
-
             --two-pass codes the video twice in software, and the second time gives every scene the share of --bitrate that it \
             needs. The statistics of the first pass stay in the memory of the session's process. If that fails, the session \
             ends.
@@ -95,6 +87,14 @@ struct EncodeCommand: ParsableCommand {
             --background puts a color behind an input with alpha, straight or premultiplied, by the values of the output's \
             samples, as players do. RRGGBB are R'G'B' of the output where it is SDR with BT.709's primaries, as browsers show \
             them; @p3 are those of Display P3, converted.
+
+            --segment K/N encodes one of N segments, which several machines can do at the same time; hwctl join makes one file \
+            of them. Segments begin with key frames of INPUT. The part holds each frame whose time is in the segment and says \
+            what it is; the same command gives the same bytes with x265, on any number of processors. INPUT must store times: a \
+            .mov, .mp4 or .mkv is read from the segment on, other formats from the beginning. With --bitrate each segment has \
+            that rate. The exit status is 75 for a failure that another try, or another machine, may not have. --parallel N does \
+            the same on one machine, in N processes and with sound and metadata; the parts are in a hidden folder beside \
+            OUTPUT until it is complete.
 
             Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.

@@ -80,13 +80,15 @@ final class EncodeJob {
         let (reader, color, geometry) = (input.reader, target.color, target.geometry)
         let video = geometry.applied(to: color.applied(to: reader.video))
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
-        let sent = try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
-        var warnings = warnings(reader, target, writer) + sent
+        var warnings = warnings(reader, target, writer)
+        warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
-        announce(reader, warnings, target, writer, notes)
+        let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
+        reader.announce(warnings + changed + writer.conversions + notes)
+
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        var progress = progress(request.segment?.frames ?? rate.frames(of: request.edits.range))
+        var progress = Progress(total: frameCount(rate).map { $0 * parameters.passCount })
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
@@ -102,13 +104,11 @@ final class EncodeJob {
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
             lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
-            + lateNotices(session, properties) + [input.session?.restartNote].compactMap { $0 }
+            + lateNotices(session, properties)
         warnings += late
         progress.clear()
         late.forEach(Console.note)
-        try request.segment?.annotate(writer, frames: pipeline.packets, session.created.encoderID)
-        try writer.finish()
-        session.invalidate()
+        try complete(writer, pipeline, session)
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(
@@ -124,14 +124,16 @@ final class EncodeJob {
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
 
-    private func progress(_ frames: Int?) -> Progress { Progress(total: frames.map { $0 * parameters.passCount }) }
+    private func frameCount(_ rate: RateSelection) -> Int? {
+        request.segment?.frames ?? rate.frames(of: request.edits.range)
+    }
 
-    private func announce(
-        _ reader: MediaReader, _ warnings: [String], _ target: (color: EncodeColor, geometry: PictureGeometry),
-        _ writer: MediaWriter, _ notes: [String]
-    ) {
-        let changed = [target.color.summary(reader.video), target.geometry.summary].compactMap { $0 }
-        reader.announce(warnings + changed + writer.conversions + notes)
+    private func complete(
+        _ writer: MediaWriter, _ pipeline: EncodePipeline, _ session: CompressionSession
+    ) throws {
+        try request.segment?.annotate(writer, frames: pipeline.packets, session.created.encoderID)
+        try writer.finish()
+        session.invalidate()
     }
 
     /// Codes the whole input for its statistics alone, from a reader of its own.

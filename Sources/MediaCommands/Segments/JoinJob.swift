@@ -33,7 +33,7 @@ final class JoinJob {
         interruption.onSignal { scanned.cancel() }
         let scan = try SegmentScan(scanned)
         let ordered = try PartCheck.ordered(parts, source: (scan.digest, input))
-        let packets = try JoinedPackets(ordered) { reader in interruption.onSignal { reader.cancel() } }
+        let packets = try JoinedPackets(ordered, scan) { reader in interruption.onSignal { reader.cancel() } }
         if packets.count != scan.times.count {
             Console.note("warning: the segments have \(packets.count) frames, and \(input) \(scan.times.count)")
         }

@@ -14,6 +14,8 @@ final class JoinedPackets {
     /// Presentation times in decoding order and in presentation order.
     private let times: [Int64]
     private let sorted: [Int64]
+    /// By presentation time, as the source has them.
+    private let durations: [Int64: Int64]
     private let end: Int64
     private var decodeTimes: DecodeTimes
     private var next = 0
@@ -33,8 +35,11 @@ final class JoinedPackets {
     ///
     /// - Parameter cancel: called for each reader, which an interruption must cancel.
     /// - Throws: `badInput` for a damaged part, and for pictures that are there twice.
-    init(_ parts: [PartCheck.Part], _ cancel: (MediaReader) -> Void) throws(MediaError) {
+    init(
+        _ parts: [PartCheck.Part], _ source: SegmentScan, _ cancel: (MediaReader) -> Void
+    ) throws(MediaError) {
         self.parts = parts
+        durations = Dictionary(zip(source.times, source.durations)) { first, _ in first }
         var (times, depth) = ([Int64](), 0)
         for part in parts {
             let found = try PartFile(part.path).times(cancel)
@@ -83,8 +88,9 @@ final class JoinedPackets {
         return true
     }
 
-    /// The time until the next picture is shown.
+    /// The duration of the source's picture; for a time that the source does not have, until the next picture.
     private func duration(_ pts: Int64) -> Int64 {
+        if let duration = durations[pts] { return duration }
         var (low, high) = (0, sorted.count)
         while low < high {
             let middle = (low + high) / 2

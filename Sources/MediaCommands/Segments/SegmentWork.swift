@@ -78,8 +78,13 @@ struct SegmentSummary: Encodable {
     var end: Double
 
     init(_ record: PartRecord) {
-        let tick = Rational(text: record.timeBase)?.value ?? 0
+        let base = Rational(text: record.timeBase) ?? Rational(1)
         (number, count) = (record.segment, record.count)
-        (start, end) = (Double(record.start) * tick, Double(record.end) * tick)
+        (start, end) = (base.seconds(record.start), base.seconds(record.end))
     }
+}
+
+extension Rational {
+    /// The seconds of a number of ticks, rounded once.
+    func seconds(_ ticks: Int64) -> Double { Double(ticks) * Double(numerator) / Double(denominator) }
 }

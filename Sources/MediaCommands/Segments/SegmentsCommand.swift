@@ -92,14 +92,14 @@ struct SegmentList: Encodable {
 
     init(_ input: String, _ scan: SegmentScan, count requested: Int) {
         let plan = scan.plan(count: requested)
-        let tick = scan.timeBase.value
+        let base = scan.timeBase
         (self.input, digest, timeBase) = (input, scan.digest, scan.timeBase.description)
         (frames, keyFrames) = (scan.times.count, scan.keys.count)
         (self.requested, count) = (requested, plan.segments.count)
         segments = plan.segments.map {
             Entry(
-                number: $0.number, startTicks: $0.start, endTicks: $0.end, start: Double($0.start) * tick,
-                end: Double($0.end) * tick, frames: $0.pictures)
+                number: $0.number, startTicks: $0.start, endTicks: $0.end, start: base.seconds($0.start),
+                end: base.seconds($0.end), frames: $0.pictures)
         }
     }
 

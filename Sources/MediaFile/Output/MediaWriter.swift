@@ -52,7 +52,7 @@ public final class MediaWriter: Sendable {
             ? try .standardOutputNotTerminal()
             : .file(try AtomicFile(path: path, inputs: source.map { [$0.file.path] } ?? [], replaces: replaces))
         guard format.isByteStream else {
-            let writer = try ContainerWriter(sink, format, source: source, edits: edits)
+            let writer = try ContainerWriter(sink, format, source: edits.isVideoOnly ? nil : source, edits: edits)
             (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
             state = Mutex(.container(writer))
             return

@@ -9,7 +9,9 @@ public struct SegmentScan: Sendable {
     public let timeBase: Rational
     /// The presentation times of the pictures that are shown, in decoding order.
     public private(set) var times: [Int64] = []
-    /// Those of the key frames among them.
+    /// How long each is shown, as a decoder reports it.
+    public private(set) var durations: [Int64] = []
+    /// The times of the key frames among them.
     public private(set) var keys: [Int64] = []
     /// The end of the last picture.
     public private(set) var end = Int64.min
@@ -37,16 +39,18 @@ public struct SegmentScan: Sendable {
         }
         timeBase = reader.video.timeBase
         let hash = PacketDigest()
+        var clock = reader.presentationClock
         while let item = try reader.next() {
             guard case .packet(let packet) = item, packet.streamIndex == reader.video.streamIndex else { continue }
             hash.add(packet.pts ?? 0)
             packet.withBytes { hash.add($0) }
             guard !packet.isDiscarded else { continue }
             guard let pts = packet.pts, Ticks.isPossible(pts) else { throw Self.untimed(reader.path) }
+            let duration = clock.stamp(pts, duration: packet.duration, index: times.count).duration
             times.append(pts)
+            durations.append(duration)
             if packet.isSync { keys.append(pts) }
-            let duration = packet.duration > 0 && Ticks.isPossible(packet.duration) ? packet.duration : 1
-            end = max(end, pts + duration)
+            end = max(end, pts + max(1, duration))
         }
         guard !times.isEmpty else { throw MediaError(.badInput, "\(reader.path) has no frames") }
         digest = hash.text

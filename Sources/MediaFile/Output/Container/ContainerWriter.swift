@@ -55,7 +55,6 @@ final class ContainerWriter: @unchecked Sendable {
     ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
-        let source = edits.isVideoOnly ? nil : source
         (self.sink, self.format) = (sink, format)
         var allocated: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&allocated, nil, format.muxer, nil) >= 0, let context = allocated,
