@@ -58,8 +58,10 @@ package enum Console {
     }
 
     /// Writes a value to standard output as one JSON document.
-    package static func json(_ value: some Encodable) throws {
-        let text = String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self).printableJSON
+    ///
+    /// - Parameter pretty: whether it has a line for each member; otherwise it is one line.
+    package static func json(_ value: some Encodable, pretty: Bool = true) throws {
+        let text = String(decoding: try JSON.encode(value, pretty: pretty), as: UTF8.self).printableJSON
         // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
         try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
     }

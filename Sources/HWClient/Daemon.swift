@@ -54,6 +54,15 @@ public final class Daemon: Sendable {
         }
     }
 
+    /// The daemon that `$HWDAEMON_SOCKET` names, or the machine's; none is started.
+    ///
+    /// - Throws: `notRunning` where none listens; `permissionDenied`, with the group to join.
+    public static func findRunning() throws(ClientError) -> Daemon {
+        let daemon = Daemon(address: Environment.value("HWDAEMON_SOCKET") ?? defaultAddress)
+        _ = try daemon.connect()
+        return daemon
+    }
+
     /// Calls a method on a new connection and waits for the reply.
     ///
     /// - Throws: the daemon's error, or why the daemon cannot be asked.
