@@ -18,7 +18,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     for id in file.shownPictures.prefix(4) {
         _ = (file.thumbnails(of: id), file.auxiliaries(of: id), try? file.alpha(of: id), file.groups(of: id))
-        for metadata in file.metadata(of: id).prefix(4) { _ = try? file.exif(metadata.id, from: source) }
+        for metadata in file.metadata(of: id).prefix(4) {
+            guard let tiff = try? file.exif(metadata.id, from: source) else { continue }
+            _ = (ExifFields(tiff: tiff), ExifFields.replacingOrientation(in: tiff, with: 1))
+        }
         check(id, file, source)
     }
     return 0

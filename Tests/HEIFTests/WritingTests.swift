@@ -179,6 +179,32 @@ import Testing
         }
     }
 
+    @Test(
+        "Coded stills have the profile that cameras state",
+        arguments: ["yuv420p", "yuv420p10le", "gray", "gray10le"])
+    func relabelledSets(_ format: String) throws {
+        var options = CodedPicture.Options()
+        (options.format, options.tile) = (format, (512, 512))
+        let record = try CodedPicture(options).picture.configuration
+        // general_profile_space to general_constraint_indicator_flags, as iPhones and Sony's cameras write them.
+        let expected: [String: [UInt8]] = [
+            "yuv420p": [3, 0x70, 0, 0, 0, 0xB0, 0, 0, 0, 0, 0],
+            "yuv420p10le": [2, 0x20, 0, 0, 0, 0xB0, 0x10, 0, 0, 0, 0],
+            "gray": [4, 8, 0, 0, 0, 0xBF, 0xC8, 0, 0, 0, 0], "gray10le": [4, 8, 0, 0, 0, 0xBD, 0xC8, 0, 0, 0, 0],
+        ]
+        // Level 3 suffices for 512x512.
+        #expect(try Array(record.bytes()[1..<13]) == expected[format].map { $0 + [90] })
+        #expect(record.arrays.map(\.nalUnitType) == [.vps, .sps, .pps])
+        #expect(record.arrays.allSatisfy { $0.arrayCompleteness && $0.nalUnits.count == 1 })
+        let sps = try SequenceParameterSet(nal: record.arrays[1].nalUnits[0])
+        let vps = try VideoParameterSet(nal: record.arrays[0].nalUnits[0])
+        #expect(sps.profileTierLevel == vps.profileTierLevel && sps.profileTierLevel.general == record.profile)
+        #expect(
+            sps.orderingInfo.subLayers == [SubLayerOrdering()] && vps.orderingInfo.subLayers == [SubLayerOrdering()]
+        )
+        #expect(try record.relabelledAsStill() == record)
+    }
+
     @Test func largeFilesHaveLargeOffsets() throws {
         var file = try Self.make(.single)
         let small = try file.bytes()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
+internal import HWDHEVC
 
 /// The properties of a file and which items have them (ISO/IEC 14496-12 8.11.14).
 struct PropertyTable: Sendable {
@@ -7,6 +8,8 @@ struct PropertyTable: Sendable {
     private(set) var properties: [ItemProperty] = []
     /// The number of a property, with the top bit for an essential one.
     private(set) var associations: [UInt16] = []
+    /// What the SPS of an `hvcC` record states, by the property's number: the tiles of a grid share one.
+    private var streams: [UInt16: StreamFormat] = [:]
 
     init() {}
 
@@ -31,7 +34,15 @@ struct PropertyTable: Sendable {
             guard properties.count < HEIFLimits.properties else {
                 throw BoxError("the file has more than \(HEIFLimits.properties) properties")
             }
-            properties.append(ItemProperty(header.type, body))
+            var property = ItemProperty(header.type, body)
+            if case .hevc(let record) = property {
+                do throws(BitstreamError) {
+                    streams[UInt16(properties.count + 1)] = try StreamFormat(record)
+                } catch {
+                    property = .damaged(header.type, "its SPS is damaged: \(error.reason)")
+                }
+            }
+            properties.append(property)
         }
     }
 
@@ -68,5 +79,34 @@ struct PropertyTable: Sendable {
         associations[Int(item.properties.lowerBound)..<Int(item.properties.upperBound)].map {
             (properties[Int($0 & 0x7FFF) - 1], $0 >> 15 == 1)
         }
+    }
+
+    /// What the SPS of an item's `hvcC` record states; nil where there is none.
+    func stream(of item: Item) -> StreamFormat? {
+        for association in associations[Int(item.properties.lowerBound)..<Int(item.properties.upperBound)] {
+            if let format = streams[association & 0x7FFF] { return format }
+        }
+        return nil
+    }
+}
+
+/// The size and the format that an SPS states.
+struct StreamFormat: Hashable, Sendable {
+    /// Inside the conformance window.
+    let width: Int
+    let height: Int
+    let codedPixels: Int
+    let bitDepths: [Int]
+
+    /// Reads the first SPS of a record; nil where it has none, since cameras exist that keep it in the item's data.
+    init?(_ record: DecoderConfigurationRecord) throws(BitstreamError) {
+        let units = record.arrays.first { $0.nalUnitType == .sps }?.nalUnits
+        guard let unit = units?.first else { return nil }
+        let sps = try SequenceParameterSet(nal: unit)
+        (width, height) = (sps.width, sps.height)
+        guard width > 0, height > 0 else { return nil }
+        codedPixels = sps.picWidthInLumaSamples * sps.picHeightInLumaSamples
+        let chroma = sps.chromaArrayType == 0 ? [] : [sps.bitDepthChroma, sps.bitDepthChroma]
+        bitDepths = [sps.bitDepthLuma] + chroma
     }
 }

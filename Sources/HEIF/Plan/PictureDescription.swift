@@ -63,6 +63,7 @@ extension HEIFFile {
         for (property, isEssential) in properties(of: item) {
             try parts.add(property, isEssential: isEssential)
         }
+        parts.stream = propertyTable.stream(of: item)
         return try parts.description(item, kind)
     }
 }
@@ -73,6 +74,8 @@ private struct DescriptionParts {
     var size: (width: Int, height: Int)?
     var transformations: [ItemProperty] = []
     var hevc: DecoderConfigurationRecord?
+    /// What the record's SPS states.
+    var stream: StreamFormat?
     var codecs: [Box] = []
     var bitDepths: [Int]?
     var colors: [ColorInformation] = []
@@ -89,7 +92,9 @@ private struct DescriptionParts {
                 throw HEIFError(.malformed, "item \(id) has two properties \"\(property.type)\"")
             }
             transformations.append(property)
-        case .hevc(let record): hevc = hevc ?? record
+        case .hevc(let record):
+            guard hevc == nil else { throw HEIFError(.malformed, "item \(id) has two hvcC records") }
+            hevc = record
         case .codec(let type, let bytes): codecs.append(Box(type, bytes))
         case .bitDepths(let bits): bitDepths = bitDepths ?? bits
         case .color(.profile([], _)): break
@@ -107,36 +112,23 @@ private struct DescriptionParts {
         }
     }
 
-    /// The SPS of an HEVC picture; nil for other codecs.
-    private func sequence() throws(HEIFError) -> SequenceParameterSet? {
-        guard let hevc else { return nil }
-        let units = hevc.arrays.filter { $0.nalUnitType == .sps }.flatMap(\.nalUnits)
-        // Cameras exist that keep the parameter sets in the item's data.
-        guard let unit = units.first else { return nil }
-        do throws(BitstreamError) {
-            let sps = try SequenceParameterSet(nal: unit)
-            return sps.width > 0 && sps.height > 0 ? sps : nil
-        } catch {
-            throw HEIFError(.malformed, "the parameter sets of item \(id) cannot be read: \(error.reason)")
-        }
-    }
-
     func description(_ item: Item, _ kind: PictureKind) throws(HEIFError) -> PictureDescription {
         if kind == .coded, ["hvc1", "hev1"].contains(item.type), hevc == nil {
             throw HEIFError(.malformed, "item \(id) has no hvcC record")
         }
-        let sps = kind == .coded ? try sequence() : nil
-        guard let size = size ?? sps.map({ ($0.width, $0.height) }) else {
+        let stream = kind == .coded ? stream : nil
+        guard let size = size ?? stream.map({ ($0.width, $0.height) }) else {
             throw HEIFError(.malformed, "item \(id) has no size")
         }
-        if let sps {
+        if let stream {
             // Cameras exist whose streams have no window: the item's size is a part of the coded one.
-            guard sps.width >= size.width, sps.height >= size.height else {
+            guard stream.width >= size.width, stream.height >= size.height else {
                 throw HEIFError(
                     .malformed,
-                    "item \(id) states \(size.width)x\(size.height) samples and codes \(sps.width)x\(sps.height)")
+                    "item \(id) states \(size.width)x\(size.height) samples and codes \(stream.width)x\(stream.height)"
+                )
             }
-            guard sps.picWidthInLumaSamples * sps.picHeightInLumaSamples <= HEIFLimits.codedPixels else {
+            guard stream.codedPixels <= HEIFLimits.codedPixels else {
                 throw HEIFError(
                     .limit, "item \(id) codes a picture of more than \(HEIFLimits.codedPixels) samples")
             }
@@ -145,12 +137,8 @@ private struct DescriptionParts {
         return PictureDescription(
             item: item, kind: kind, width: size.width, height: size.height, transformations: steps,
             shownWidth: shown.width, shownHeight: shown.height, hevc: hevc, codecConfigurations: codecs,
-            bitDepths: bitDepths ?? sps.map(Self.bitDepths), colors: colors, auxiliary: auxiliary, light: light,
+            bitDepths: bitDepths ?? stream?.bitDepths, colors: colors, auxiliary: auxiliary, light: light,
             placement: placement)
-    }
-
-    private static func bitDepths(_ sps: SequenceParameterSet) -> [Int] {
-        [sps.bitDepthLuma] + (sps.chromaArrayType == 0 ? [] : [sps.bitDepthChroma, sps.bitDepthChroma])
     }
 
     /// The transformations with what they do to a picture of the given size.
