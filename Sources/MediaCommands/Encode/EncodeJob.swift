@@ -104,7 +104,7 @@ final class EncodeJob {
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
             lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
-            + lateNotices(session, properties)
+            + lateNotices(session, properties) + [input.session?.restartNote].compactMap { $0 }
         warnings += late
         progress.clear()
         late.forEach(Console.note)
