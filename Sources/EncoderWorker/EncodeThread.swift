@@ -99,7 +99,7 @@ struct EncodeThread {
     /// Sends the packets that need not be held any longer.
     private mutating func sendReady() throws(SessionError) {
         guard let sampler else { return }
-        for packet in sampler.takeReady() { try send(packet.picture, packet.bytes.span.bytes) }
+        for packet in try sampler.takeReady() { try send(packet.picture, packet.bytes.span.bytes) }
     }
 
     /// Sends packets that are held, as their answers come, while the condition holds; the sampler bounds the wait.

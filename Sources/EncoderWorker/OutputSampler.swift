@@ -15,7 +15,7 @@ final class OutputSampler {
     struct Mode {
         let checksAll: Bool
         /// Whether packets do not wait.
-        let onlyReports: Bool
+        private(set) var onlyReports: Bool
         /// Pictures of a sample: fewer of large frames, which the client has to keep as long as packets are held.
         let sampleSize: Int
 
@@ -24,8 +24,16 @@ final class OutputSampler {
             let mode = session.properties.string(.verifyOutput) ?? "sampled"
             guard mode != "off", configuration.alpha == nil else { return nil }
             checksAll = mode == "all"
-            onlyReports = configuration.realTime || configuration.maxFrameDelay != nil
+            onlyReports = Self.onlyReports(configuration)
             sampleSize = configuration.request.width * configuration.request.height > 4 << 20 ? 4 : 8
+        }
+
+        private static func onlyReports(_ configuration: EncoderConfiguration) -> Bool {
+            configuration.realTime || configuration.maxFrameDelay != nil
+        }
+
+        mutating func change(to configuration: EncoderConfiguration) {
+            onlyReports = Self.onlyReports(configuration)
         }
 
         /// The most packets that are held, which a client has to expect.
@@ -36,8 +44,8 @@ final class OutputSampler {
     }
 
     private let memory: SampleMemory
-    private let configuration: EncoderConfiguration
-    private let mode: Mode
+    private var configuration: EncoderConfiguration
+    private var mode: Mode
     private let rowStep: Int
 
     /// Frames and key frames counted so far, and the frames inside the encoder by pts.
@@ -83,6 +91,12 @@ final class OutputSampler {
     private var checksAll: Bool { mode.checksAll }
     private var onlyReports: Bool { mode.onlyReports }
     private var sampleSize: Int { mode.sampleSize }
+
+    /// Applies what a running session may change.
+    func change(to configuration: EncoderConfiguration) {
+        self.configuration = configuration
+        mode.change(to: configuration)
+    }
 
     // MARK: - Frames
 
@@ -209,20 +223,26 @@ final class OutputSampler {
     // MARK: - Answers
 
     /// The packets that need not be held any longer.
-    func takeReady() -> [Held] {
+    ///
+    /// - Throws: where one of them was found wrong; the broker ends this process for that.
+    func takeReady() throws(SessionError) -> [Held] {
         var ready = 0
         if let given {
-            // The broker ends this process where the answer is that a picture is wrong.
-            if memory.turn == .encoder {
+            switch memory.turn {
+            case .encoder:
                 for slot in given.slots { free(slot) }
                 let confirmed = memory.confirmedTime
                 ready = held.prefix(givenCount).prefix { $0.picture.pts < confirmed }.count
                 self.given = nil
-            } else if MonotonicTime.now >= given.deadline {
-                stop("its output was not checked within \(Self.timeout.components.seconds) s")
+            case .nobody: throw SessionError(.videoEncoderMalfunction, "the encoder's pictures are wrong")
+            case .ended: stop("there is no process that checks its output")
+            case .checker:
+                if MonotonicTime.now >= given.deadline {
+                    stop("its output was not checked within \(Self.timeout.components.seconds) s")
+                }
             }
         }
-        if note != nil || given == nil && sample == nil && !isUnbroken { ready = held.count }
+        if note != nil || onlyReports || given == nil && sample == nil && !isUnbroken { ready = held.count }
         let packets = Array(held.prefix(ready))
         held.removeFirst(ready)
         if let sample, sample.units.count >= sampleSize { give(isLast: !checksAll) }

@@ -28,6 +28,9 @@ struct DecompressionReceiver: SessionReceiver {
         id | UInt32(truncatingIfNeeded: process) << arenaIDBits
     }
 
+    /// The process whose arena has such a number.
+    static func process(ofArena id: UInt32) -> Int { Int(id >> arenaIDBits) }
+
     init(_ created: Create.Reply) { maxHeldFrames = created.maxFramesInFlight }
 
     mutating func receive(

@@ -44,6 +44,11 @@ public final class DecompressionSession {
         }
     }
 
+    /// Which of the session's processes, from 0, made the arena of a picture.
+    ///
+    /// - Parameter arenaID: `FrameDecoded.arenaID` of a picture of this session.
+    public static func process(ofArena arenaID: UInt32) -> Int { DecompressionReceiver.process(ofArena: arenaID) }
+
     private let replay: DecompressionReplay
 
     /// Creates a session; returns when the daemon has chosen its decoder.

@@ -15,6 +15,8 @@ public final class SampleMemory: Sendable {
         case checker = 1
         /// Nobody's: what the encoder gave was found wrong.
         case nobody = 2
+        /// Nobody's: nothing is checked any more.
+        case ended = 3
     }
 
     /// Bytes of a slot: the luma of 1920x1080 with a byte for each sample.

@@ -22,13 +22,13 @@ extension DecompressionReplay {
 
     /// Sends a packet; false where there is no room.
     private func send(_ packet: PacketLog.Packet, _ number: UInt64) throws(ClientError) -> Bool {
-        guard hasCredit, let bytes = packet.bytes, let place = try store(bytes, number) else { return false }
+        guard hasCredit, let place = try store(packet.bytes, number) else { return false }
         var flags: DecodeFrame.Flags = number == synchronous.number ? [] : .asynchronous
         if !packet.isOutput || packet.isRepeated { flags.insert(.doNotOutput) }
         let message = try client.send(
             DecodeFrame(
                 frameID: number, pts: packet.pts, duration: packet.duration, poolID: place.poolID, flags: flags,
-                offset: UInt64(place.offset), size: UInt32(bytes.count)))
+                offset: UInt64(place.offset), size: UInt32(packet.bytes.count)))
         if number == synchronous.number { synchronous = (nil, message) }
         return true
     }
@@ -67,5 +67,8 @@ extension DecompressionReplay {
         // Another may follow with the same number.
         let deadline = MonotonicTime.now + .seconds(60)
         try client.pump(until: deadline) { $0.packets.count == 0 }
+        guard client.receiver.packets.count == 0 else {
+            throw ClientError(.timedOut, "the session read no packet in time")
+        }
     }
 }

@@ -97,7 +97,11 @@ final class DecompressionReplay {
             try checkFormat(description)
             return log.append(.format(description))
         }
-        try perform { () throws(ClientError) in _ = try client.request(.changeFormat, description) }
+        try perform { () throws(ClientError) in
+            // A new process needs the packets before.
+            try waitUntilSent()
+            try client.request(.changeFormat, description)
+        }
         note(.format(description))
     }
 

@@ -6,8 +6,7 @@ internal import HWDWire
 /// every picture came, and the changes and requests among them.
 struct PacketLog {
     struct Packet {
-        /// Nil where the packets took too much memory.
-        var bytes: [UInt8]?
+        var bytes: [UInt8]
         var pts: Int64
         var duration: Int64
         var isOutput: Bool
@@ -87,7 +86,7 @@ struct PacketLog {
     /// - Returns: its number.
     mutating func append(_ packet: Packet) -> UInt64 {
         packets.append(packet)
-        byteCount += packet.bytes?.count ?? 0
+        byteCount += packet.bytes.count
         return end - 1
     }
 
@@ -96,23 +95,18 @@ struct PacketLog {
     /// Records that the next entry was sent.
     mutating func didSend() {
         if nextMark < marks.count, marks[nextMark].next <= nextPacket { nextMark += 1 } else { nextPacket += 1 }
-        if byteCount > Self.maxBytes { dropBytes() }
-    }
-
-    /// Drops the bytes of the oldest packets that were sent.
-    private mutating func dropBytes() {
-        for position in 0..<index(nextPacket) where byteCount > Self.maxBytes {
-            byteCount -= packets[position].bytes?.count ?? 0
-            packets[position].bytes = nil
-            isWhole = false
-        }
+        // Without key frames the packets would grow for ever. The next key frame makes the log whole again.
+        guard byteCount > Self.maxBytes else { return }
+        isWhole = false
+        forget(before: nextPacket, marks: nextMark)
     }
 
     /// Forgets what was sent, where nothing is kept.
     mutating func forgetSent() {
+        byteCount -= packets.prefix(index(nextPacket)).reduce(0) { $0 + $1.bytes.count }
         packets.removeFirst(index(nextPacket))
         marks.removeFirst(nextMark)
-        (first, doneLimit, nextMark, byteCount) = (nextPacket, nextPacket, 0, 0)
+        (first, doneLimit, nextMark, keyFrames) = (nextPacket, nextPacket, 0, [])
     }
 
     /// Starts again for another process.
@@ -154,16 +148,20 @@ struct PacketLog {
         guard let found else { return }
         doneLimit = max(doneLimit, marks[found].next)
         forget(before: marks[found].next, marks: found + 1)
+        isWhole = true
     }
 
     /// Forgets what precedes the last key frame before which, itself included, every picture came: those that precede it in
     /// presentation order are given, and no other depends on what is before it in decoding order.
     private mutating func settle() {
         while doneLimit < end, packets[index(doneLimit)].isDone { doneLimit += 1 }
-        guard let keyFrame = keyFrames.last(where: { $0 < min(doneLimit, nextPacket) }), keyFrame > first else {
+        guard let keyFrame = keyFrames.last(where: { $0 < min(doneLimit, nextPacket) }),
+            keyFrame > first || !isWhole
+        else {
             return
         }
         forget(before: keyFrame, marks: marks.prefix(nextMark).count { $0.next <= keyFrame })
+        isWhole = true
     }
 
     private mutating func forget(before number: UInt64, marks count: Int) {
@@ -182,11 +180,11 @@ struct PacketLog {
         settle(packets[position..<index(number)])
         marks.removeFirst(count)
         nextMark -= count
-        byteCount -= packets.prefix(index(number)).reduce(0) { $0 + ($1.bytes?.count ?? 0) }
+        byteCount -= packets.prefix(index(number)).reduce(0) { $0 + $1.bytes.count }
         packets.removeFirst(index(number))
         first = number
+        doneLimit = max(doneLimit, number)
         keyFrames.removeAll { $0 < number }
-        if !isWhole { isWhole = packets.allSatisfy { $0.bytes != nil } }
     }
 
     private mutating func settle(_ packets: ArraySlice<Packet>) {

@@ -51,7 +51,9 @@ struct StreamUnits {
         var start = Self.startCode(in: packet, from: 0)
         while !hasPicture, let code = start {
             // A slice ends the search: what follows it is not read.
-            if code + 3 < packet.count, Self.type(packet[code + 3]) < Self.firstOther { return hasPicture = true }
+            if code + 4 < packet.count, Self.isSliceOfBase(packet[code + 3], packet[code + 4]) {
+                return hasPicture = true
+            }
             let next = Self.startCode(in: packet, from: code + 3)
             take(packet, code..<(next ?? packet.count), unit: code + 3)
             start = next
@@ -76,10 +78,15 @@ struct StreamUnits {
     /// `nal_unit_type` of a unit's first byte.
     private static func type(_ byte: UInt8) -> UInt8 { byte >> 1 & 0x3F }
 
+    /// Whether the header of a NAL unit is that of a slice of layer 0; pictures of other layers do not come alone.
+    private static func isSliceOfBase(_ first: UInt8, _ second: UInt8) -> Bool {
+        type(first) < firstOther && first & 1 == 0 && second >> 3 == 0
+    }
+
     private mutating func take(_ packet: UnsafeRawBufferPointer, _ whole: Range<Int>, unit start: Int) {
         guard start + 2 < whole.upperBound else { return }
         let type = Self.type(packet[start])
-        if type < Self.firstOther {
+        if Self.isSliceOfBase(packet[start], packet[start + 1]) {
             hasPicture = true
         } else if Self.parameterSets.contains(type)
             || type == Self.prefixSEI && Self.hasLastingMessage(packet[(start + 2)..<whole.upperBound])

@@ -16,7 +16,7 @@ extension Broker {
         }
         if outputChecks[id] == nil {
             guard !uncheckedOutputs.contains(id) else {
-                samples.turn = .encoder
+                samples.turn = .ended
                 return true
             }
             do {
@@ -27,14 +27,14 @@ extension Broker {
             } catch {
                 worker.logger.warning("the encoder's output cannot be checked", metadata: ["reason": "\(error)"])
                 uncheckedOutputs.insert(id)
-                samples.turn = .encoder
+                samples.turn = .ended
                 return true
             }
         }
         return outputChecks[id]?.check(sample) ?? false
     }
 
-    /// Ends a session's process whose encoder's pictures are wrong; with RealTime it is only reported.
+    /// Ends a session's process whose encoder's pictures are wrong, unless its packets do not wait for that.
     private func found(_ finding: OutputFinding, _ sample: OutputSample, of id: String) {
         guard let fault = finding.fault?.printable(), let worker = workers[id] else { return }
         metrics.foundWrong(registry.running[id]?.codecID)

@@ -15,8 +15,11 @@ final class OutputCheck {
     private let loop: EventLoop
     private let logger: Logger
     private var watch: EventLoop.Watch?
-    /// The sample without an answer.
+    /// The sample without an answer, and when it is overdue.
     private var open: OutputSample?
+    private var timer: EventLoop.Timer?
+    /// The encoder's process stops to wait before that.
+    private static let timeout = Duration.seconds(5)
     /// Called with each answer and its sample.
     private let found: (OutputFinding, OutputSample) -> Void
 
@@ -49,12 +52,16 @@ final class OutputCheck {
     ///
     /// - Returns: false where the one before has no answer.
     func check(_ sample: OutputSample) -> Bool {
+        // The answer may have come in the same moment.
+        if open != nil, watch != nil { receive() }
         guard open == nil else { return false }
         guard watch != nil else {
-            samples.turn = .encoder
+            samples.turn = .ended
             return true
         }
         open = sample
+        timer = loop.after(Self.timeout) { [weak self] in self?.giveUp("the process that checks it does not answer")
+        }
         do { try PacketSocket.send(try JSON.encode(sample), to: process.channel.rawValue) } catch {
             giveUp("\(error)")
         }
@@ -66,7 +73,8 @@ final class OutputCheck {
         logger.warning("the encoder's output is not checked any more", metadata: ["reason": "\(reason)"])
         close()
         open = nil
-        samples.turn = .encoder
+        try? process.child.kill(SIGKILL)
+        samples.turn = .ended
     }
 
     private func receive() {
@@ -78,10 +86,17 @@ final class OutputCheck {
             return giveUp("the process that checks it has ended")
         }
         open = nil
+        stopTimer()
         found(finding, sample)
     }
 
+    private func stopTimer() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+    }
+
     private func close() {
+        stopTimer()
         if let watch { loop.remove(watch) }
         watch = nil
     }

@@ -161,8 +161,22 @@ final class FrameSender {
 
     /// Registers a decoder's arena with the encoder, once; returns its pool identifier.
     private func share(_ memory: SharedMemory, _ arenaID: UInt32) throws -> UInt32 {
+        if arenas.count > 1 { try removeArenas(before: DecompressionSession.process(ofArena: arenaID)) }
         let poolID = poolID + arenaID
         if arenas.insert(arenaID).inserted { try session.addPool(memory, id: poolID) }
         return poolID
+    }
+
+    /// Removes arenas of a decompression session's earlier processes, once the encoder has read their last frames.
+    private func removeArenas(before process: Int) throws {
+        let earlier = arenas.filter { DecompressionSession.process(ofArena: $0) < process }
+        guard !earlier.isEmpty else { return }
+        let used = inFlight.values.compactMap { frame in
+            if case .session(_, let arenaID, _) = frame.place { arenaID } else { nil }
+        }
+        for arenaID in earlier.subtracting(used) {
+            try session.removePool(id: poolID + arenaID)
+            arenas.remove(arenaID)
+        }
     }
 }

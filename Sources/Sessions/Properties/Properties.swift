@@ -233,7 +233,7 @@ public enum PropertyTable {
             """
             Which pictures of a hardware encoder are decoded in software and compared with their frames before they are returned: \
             the first of a group about every 250 frames, or all. Where one is wrong, the encoder's process ends. With RealTime \
-            or MaxFrameDelayCount, and for streams with alpha, pictures do not wait, and a wrong one is only reported.
+            or MaxFrameDelayCount pictures do not wait, and a wrong one is only reported. Streams with alpha are not checked.
             """),
 
         // Read-only.

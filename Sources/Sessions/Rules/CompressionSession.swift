@@ -23,6 +23,8 @@ public struct CompressionSession: Sendable {
     private var encoderNotices: [String] = []
     /// The configuration that the encoder opened with; nil before.
     private var opened: EncoderConfiguration?
+    /// The configuration of the last change; nil before one.
+    private var latest: EncoderConfiguration?
     /// The configuration from the next frame on, where properties have changed since the last.
     private var change: EncoderConfiguration?
     /// Whether the rate has changed while the encoder was open.
@@ -56,7 +58,7 @@ public struct CompressionSession: Sendable {
             }
             hasChangedRate = hasChangedRate || next.rateControl != opened.rateControl
             next.limitsPeak = hasChangedRate
-            change = next
+            if next != latest ?? opened { (change, latest) = (next, next) }
             keyFrames.change(configuration.temporalLevels)
         }
         properties = changed

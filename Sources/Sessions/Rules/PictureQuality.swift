@@ -7,6 +7,9 @@ public struct PictureQuality: Sendable {
     public static let floor = 15.0
     /// In dB: so far below the session's median a picture shows something else.
     public static let drop = 15.0
+    /// In dB: a higher median counts as this. Black pictures and titles are nearly equal to their frames, and what follows them
+    /// need not be.
+    public static let highestMedian = 40.0
     /// Pictures from which there is a median.
     private static let enough = 8
     /// Pictures of which the median is kept.
@@ -34,9 +37,11 @@ public struct PictureQuality: Sendable {
     public mutating func judge(_ psnr: Double) -> String? {
         if psnr < Self.floor { return "a picture differs from its frame (\(Self.text(psnr)) dB)" }
         let sorted = known.sorted()
-        if sorted.count >= Self.enough, psnr <= sorted[sorted.count / 2] - Self.drop {
-            return
-                "a picture differs from its frame (\(Self.text(psnr)) dB, \(Self.text(sorted[sorted.count / 2])) dB before)"
+        if sorted.count >= Self.enough {
+            let median = sorted[sorted.count / 2]
+            if psnr <= min(median, Self.highestMedian) - Self.drop {
+                return "a picture differs from its frame (\(Self.text(psnr)) dB, \(Self.text(median)) dB before)"
+            }
         }
         if known.count == Self.most { known.removeFirst() }
         known.append(psnr)

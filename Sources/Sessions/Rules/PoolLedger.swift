@@ -19,6 +19,9 @@ public struct PoolLedger<Memory> {
     /// The number of a pool that does not count: copies of frames that a client would send again.
     public static var copiesID: UInt32 { .max }
 
+    /// Bytes of the pool of copies: what a library keeps (512 MiB), and frames that arrive meanwhile.
+    private static let maxCopies: UInt64 = 1 << 30
+
     private let maxBytes: UInt64
     private var pools: [UInt32: Pool] = [:]
 
@@ -38,8 +41,9 @@ public struct PoolLedger<Memory> {
         guard counted < Self.maxPools || id == Self.copiesID else {
             throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
         }
-        let used = pools.values.reduce(0) { $0 + $1.size }
-        guard size > 0, size <= maxBytes - used else {
+        // Copies are the library's: an app with large pools goes on after a failure, too.
+        let used = pools.reduce(0) { $0 + ($1.key == Self.copiesID ? 0 : $1.value.size) }
+        guard size > 0, size <= (id == Self.copiesID ? min(maxBytes, Self.maxCopies) : maxBytes - used) else {
             throw SessionError(
                 .parameter, "a pool of \(size) bytes exceeds the session's limit of \(maxBytes) bytes")
         }
