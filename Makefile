@@ -78,6 +78,7 @@ receipts: deps
 check-failover: deps
 	swift build --build-tests --quiet
 	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
+	@scripts/check-client-failover --every
 
 # The metrics, alert rules and dashboard, read by Prometheus's tools where they are installed.
 check-monitoring:

@@ -127,6 +127,20 @@ package struct CommandFailure: Error {
             exitCode: 130, reason: "interrupted; \(written == 1 ? "1 file is" : "\(written) files are") written")
     }
 
+    /// Exit codes of files, the worst first: what concerns all files comes before what concerns one.
+    private static let severity: [ExitStatus] = [
+        .software, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput, .badInput,
+    ]
+
+    /// The failure with the worst exit code, the first of several; nil without any.
+    package static func worst(of failures: [CommandFailure]) -> CommandFailure? {
+        func rank(_ failure: CommandFailure) -> Int {
+            severity.firstIndex { $0.rawValue == failure.exitCode } ?? severity.count
+        }
+        // min(by:) returns the first of equal ones.
+        return failures.min { rank($0) < rank($1) }
+    }
+
     /// The failure of several files, of which this is the worst.
     package func inBatch(_ summary: String) -> CommandFailure {
         CommandFailure(exitCode: exitCode, reason: summary)

@@ -298,7 +298,7 @@ struct ServiceTests {
         let (exit, text) = try hwctl(
             ["encode", try #require(Self.clip), output], ["HWDAEMON_SOCKET": broker.socket])
         #expect(exit == .exited(75))
-        #expect(text.contains("has 1 sessions; the limit for one user is 1 (MaxSessionsPerUser)"))
+        #expect(text.contains("has 1 session; the limit for one user is 1 (MaxSessionsPerUser), and"))
         #expect(access(output, F_OK) != 0)
         let (listed, metrics) = try hwctl(["sessions", "--metrics"], ["HWDAEMON_SOCKET": broker.socket])
         #expect(listed == .exited(0))
