@@ -20,6 +20,13 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
+/// A package by Apple: from the folder that HWDAEMON_VENDOR names (scripts/vendor-packages), so that a build needs no network,
+/// else from its repository.
+func external(_ name: String, from version: Version) -> Package.Dependency {
+    if let folder = Context.environment["HWDAEMON_VENDOR"] { return .package(path: "\(folder)/\(name)") }
+    return .package(url: "https://github.com/apple/\(name)", from: version)
+}
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -34,8 +41,8 @@ let package = Package(
         .executable(name: "hwdaemon-verify", targets: ["hwdaemon-verify"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        external("swift-argument-parser", from: "1.8.2"),
+        external("swift-log", from: "1.16.2"),
     ],
     targets: [
         // Shared values and pure logic.
@@ -160,8 +167,9 @@ let package = Package(
             name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
             swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
-            swiftSettings: common),
+            name: "hwdaemon-verify",
+            dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
+            path: "Sources/VerifyWorker", swiftSettings: common),
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
@@ -238,6 +246,8 @@ let package = Package(
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
+        .testTarget(
+            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",

@@ -97,6 +97,9 @@ struct MovieMetadata: Hashable, Sendable {
         }
     }
 
+    /// Adds an item that the source does not have.
+    mutating func add(_ key: String, _ value: String) { items.append(Item(key: key, value: value)) }
+
     /// A line that names keys which are not written; nil without any.
     static func note(_ keys: [String], because reason: String) -> String? {
         guard !keys.isEmpty else { return nil }

@@ -218,6 +218,12 @@ public final class MediaReader: @unchecked Sendable {
         return libAV.carriedBoxes
     }
 
+    /// What `MediaWriter.annotate` wrote under a key; nil without.
+    public func annotation(_ key: String) -> String? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return LibAVDictionary.value(libAV.demuxer.context.pointee.metadata, key)
+    }
+
     /// The boxes of the first sample's entry; nil for files without sample entries.
     var firstEntryBoxes: [Box]? {
         guard case .libAV(let libAV) = backend else { return nil }

@@ -10,6 +10,8 @@ public enum WorkerDescriptor {
     public static let broker: Int32 = 4
     /// The sealed page that a session's worker writes its counters to.
     public static let stats: Int32 = 5
+    /// The memory for samples of an encoder's output, in a compression session's worker and in the process that checks them.
+    public static let samples: Int32 = 6
 }
 
 /// What a session's process may do from its first packet on; the broker's packet before the one with the work.
@@ -64,6 +66,8 @@ public struct WorkerStart: Codable, Sendable {
     public var vulkan: VulkanHints
     /// What the client should know about the session's process, a clause each.
     public var notices: [String]
+    /// The encoder, decoder or converter with which the client's session began, if this one continues another.
+    public var firstCodecID: String?
 
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
@@ -215,6 +219,8 @@ public enum WorkerReport: Codable, Sendable {
     /// The session takes more memory than it was granted and waits for a `MemoryGrant`: `needed` bytes altogether at least,
     /// `wanted` so that it asks less often; `picture` is the size of its pictures in bytes, 0 where that is not known.
     case memory(needed: UInt64, wanted: UInt64, picture: UInt64)
+    /// A sample of the encoder's output is to be checked.
+    case sample(OutputSample)
     /// The session ends.
     case ended(code: Int32, reason: String)
 }

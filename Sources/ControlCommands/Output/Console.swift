@@ -146,6 +146,14 @@ package struct CommandFailure: Error {
         CommandFailure(exitCode: exitCode, reason: summary)
     }
 
+    /// The same failure, with the status to try again where the cause may pass, or may be this machine's alone: the daemon or
+    /// its hardware, a fault of a driver or of a process, and input and output.
+    package var retriable: CommandFailure {
+        let passing: [ExitStatus] = [.unavailable, .software, .ioError]
+        guard passing.contains(where: { $0.rawValue == exitCode }) else { return self }
+        return CommandFailure(exitCode: ExitStatus.tryLater.rawValue, reason: reason)
+    }
+
     /// A failure to verify an output that is complete.
     package var unverified: CommandFailure {
         CommandFailure(exitCode: exitCode, reason: "the output is complete and was not verified: \(reason)")
@@ -162,6 +170,9 @@ package struct CommandFailure: Error {
 
     /// Files differ: 1, as of cmp(1).
     package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
+
+    /// A machine has problems, which standard output names: 1, and no line.
+    static let problemsFound = CommandFailure(exitCode: 1, reason: "")
 
     /// A program that cannot be executed: 127 if it is not found, otherwise 126, as of env(1).
     static func cannotExecute(_ program: String, _ number: Int32) -> CommandFailure {
