@@ -139,8 +139,8 @@ install-daemon:
 	    install -m 644 systemd/hwdaemon.conf $(DESTDIR)$(SYSCONFDIR)/hwdaemon/
 
 install-clients:
-	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
-	@$(MAKE) --silent -C Clients/x265 PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
+	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' STRIP='$(STRIP)' install
+	@$(MAKE) --silent -C Clients/x265 PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' STRIP='$(STRIP)' install
 
 # Removes what `make install` with the same variables installs; a configuration that was changed stays.
 uninstall:
