@@ -15,9 +15,11 @@ typedef struct {
     vf rows[POWERS][SEGMENTS / WIDTH];
 } segments;
 
+INLINE bool has_segments(const hwd_curve *curve) { return POWERS > 1 && curve->segments.factors; }
+
 INLINE segments load_segments(const hwd_curve *curve) {
     segments loaded = {0};
-    if (curve->segments.factors) memcpy(&loaded, curve->segments.factors, sizeof loaded);
+    if (has_segments(curve)) memcpy(&loaded, curve->segments.factors, sizeof loaded);
     return loaded;
 }
 
@@ -82,15 +84,15 @@ INLINE vf interpolate(const hwd_curve *curve, vf x) {
     return look_up(curve->pairs, index, part);
 }
 
-INLINE bool is_identity(const hwd_curve *curve) { return !curve->pairs && !curve->segments.factors; }
+INLINE bool is_identity(const hwd_curve *curve) { return !curve->pairs && !has_segments(curve); }
 
 /// Evaluates a curve that is not the identity.
 INLINE vf apply(const hwd_curve *curve, const segments *own, vf x) {
-    if (!curve->odd)
-        return curve->segments.factors ? evaluate(&curve->segments, own, x) : interpolate(curve, at_least(x, splat(0)));
-    const vi sign = (vi)x & (int32_t)0x80000000;
-    x = (vf)((vi)x & 0x7fffffff);
-    const vf value = curve->segments.factors ? evaluate(&curve->segments, own, x) : interpolate(curve, x);
+    const vi sign = (vi)x & (curve->odd ? (int32_t)0x80000000 : 0);
+    // Segments clamp their argument.
+    if (curve->odd) x = (vf)((vi)x & 0x7fffffff);
+    else if (!has_segments(curve)) x = at_least(x, splat(0));
+    const vf value = has_segments(curve) ? evaluate(&curve->segments, own, x) : interpolate(curve, x);
     return (vf)((vi)value ^ sign);
 }
 

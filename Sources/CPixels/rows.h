@@ -114,36 +114,81 @@ typedef struct {
 #include "reading.h"
 #include "writing.h"
 
-/// Converts up to two vectors of pixels, `left` of which exist.
-INLINE void convert_pixels(
+INLINE void read_chroma_pair(const line *own, int x, vf chroma[3][2]) {
+    for (int i = 0; i < 3; i++) widen(own->chroma[i] + x / 2, own->plan->up_x, chroma[i]);
+}
+
+INLINE pixels read_pixels(const line *own, hwd_form from, int x, int left, vf first, vf second, vf third) {
+    switch (from) {
+    case HWD_YCBCR: return read_ycbcr(own, x, left, first, second, third);
+    case HWD_BYTES: return read_bytes(own, x, left);
+    case HWD_HALVES: return read_halves(own, x, left);
+    }
+}
+
+INLINE void write_pixels(const line *own, hwd_form to, int x, int left, const pixels *p) {
+    switch (to) {
+    case HWD_YCBCR: write_ycbcr(own, x, left, p); break;
+    case HWD_BYTES: write_bytes(own, x, left, p); break;
+    case HWD_HALVES: write_halves(own, x, left, p); break;
+    }
+}
+
+/// Converts up to two vectors; `left` pixels of them exist.
+INLINE void convert_pair(
     const line *own, const coefficients *curves, hwd_form from, hwd_form to, int x, int left) {
-    vf chroma[3][2];
-    if (from == HWD_YCBCR)
-        for (int i = 0; i < 3; i++) widen(own->chroma[i] + x / 2, own->plan->up_x, chroma[i]);
+    vf chroma[3][2] = {0};
+    if (from == HWD_YCBCR) read_chroma_pair(own, x, chroma);
 #pragma unroll
     for (int k = 0; k < 2; k++, x += WIDTH, left -= WIDTH) {
         if (left <= 0) return;
-        pixels p;
-        switch (from) {
-        case HWD_YCBCR: p = read_ycbcr(own, x, left, chroma[0][k], chroma[1][k], chroma[2][k]); break;
-        case HWD_BYTES: p = read_bytes(own, x, left); break;
-        case HWD_HALVES: p = read_halves(own, x, left); break;
-        }
+        pixels p = read_pixels(own, from, x, left, chroma[0][k], chroma[1][k], chroma[2][k]);
         convert_colors(own->plan, curves, &p);
-        switch (to) {
-        case HWD_YCBCR: write_ycbcr(own, x, left, &p); break;
-        case HWD_BYTES: write_bytes(own, x, left, &p); break;
-        case HWD_HALVES: write_halves(own, x, left, &p); break;
-        }
+        write_pixels(own, to, x, left, &p);
     }
+}
+
+// Vectors of a stretch.
+enum { STRETCH = 128 };
+
+/// Converts the color of a stretch; a function of its own leaves the compiler all registers.
+__attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, pixels *all, int count) {
+    const hwd_plan plan = *shared;
+    const coefficients curves = load_coefficients(&plan);
+    for (int i = 0; i < count; i++) {
+        pixels p = all[i];
+        convert_colors(&plan, &curves, &p);
+        all[i] = p;
+    }
+}
+
+/// Converts a stretch in three passes, where the instruction set has too few registers for one.
+INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, int left) {
+    pixels all[STRETCH];
+    const int count = (left + WIDTH - 1) / WIDTH;
+    for (int i = 0; i < count; i += 2) {
+        const int at = i * WIDTH;
+        vf chroma[3][2] = {0};
+        if (from == HWD_YCBCR) read_chroma_pair(own, x + at, chroma);
+        all[i] = read_pixels(own, from, x + at, left - at, chroma[0][0], chroma[1][0], chroma[2][0]);
+        if (i + 1 < count)
+            all[i + 1] = read_pixels(
+                own, from, x + at + WIDTH, left - at - WIDTH, chroma[0][1], chroma[1][1], chroma[2][1]);
+    }
+    convert_colors_of(own->plan, all, count);
+    for (int i = 0; i < count; i++) write_pixels(own, to, x + i * WIDTH, left - i * WIDTH, &all[i]);
 }
 
 /// Whether a curve by segments is all that is between the source's R'G'B' and the target's, besides matrices.
 static bool is_plain(const hwd_plan *plan) {
-    return POWERS > 1 && plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && plan->converts && plan->decode.segments.factors && !plan->decode.odd && !plan->divides
-        && !plan->multiplies && !plan->mapping && !plan->decode.segments.root
-        && (LEVEL < 2 || plan->decode.segments.origin == 0) && !plan->source.alpha && plan->is_bounded && is_identity(&plan->gain.curve) && is_identity(&plan->tone.curve)
-        && is_identity(&plan->inverse_gain.curve) && is_identity(&plan->encode) && !plan->clips_target;
+    const hwd_segments *decode = &plan->decode.segments;
+    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root
+        && (LEVEL < 2 || decode->origin == 0);
+    const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
+        || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
+        || !is_identity(&plan->inverse_gain.curve) || !is_identity(&plan->encode);
+    return plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && !plan->source.alpha
+        && plan->converts && plan->is_bounded && decodes && !has_more;
 }
 
 /// Converts a row; `plain` is a constant that removes the steps that `is_plain` excludes, and then `words` is one too.
@@ -172,8 +217,15 @@ INLINE void convert_row(const line *shared, hwd_form from, hwd_form to, bool pla
     }
     const coefficients curves = load_coefficients(&plan);
     int x = 0;
-    for (; x + 2 * WIDTH <= plan.width; x += 2 * WIDTH) convert_pixels(&own, &curves, from, to, x, 2 * WIDTH);
-    if (x < plan.width) convert_pixels(&own, &curves, from, to, x, plan.width - x);
+    if (LEVEL == 0 || (LEVEL == 1 && to != HWD_HALVES)) {
+        for (; x < plan.width; x += STRETCH * WIDTH) {
+            const int left = plan.width - x;
+            convert_stretch(&own, from, to, x, left < STRETCH * WIDTH ? left : STRETCH * WIDTH);
+        }
+        return;
+    }
+    for (; x + 2 * WIDTH <= plan.width; x += 2 * WIDTH) convert_pair(&own, &curves, from, to, x, 2 * WIDTH);
+    if (x < plan.width) convert_pair(&own, &curves, from, to, x, plan.width - x);
 }
 
 typedef void convert_line(const line *own);
@@ -240,9 +292,9 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
         const hwd_segments *decode = &plan->decode.segments;
         for (int i = 0; i < 12; i++) to_rgb[i] = to_rgb[i] * decode->scale + (i % 4 == 3 ? decode->offset : 0);
     }
-    line own = {.plan = plan, .wide_cb = to.wide_cb, .wide_cr = to.wide_cr};
+    line own = {.plan = plan, .wide_cb = to.wide_cb, .wide_cr = to.wide_cr, .is_bounded = plan->is_bounded};
+    // Rows of the matrix have the same factor of luma.
     own.luma = to_rgb[0];
-    own.is_bounded = plan->is_bounded;
     const int from_alpha = plan->source.interleaved ? 2 : 3, to_alpha = plan->target.interleaved ? 2 : 3;
     own.is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha;
     own.orders = plan->mapping ? orders_of(plan->mapping) : 0;

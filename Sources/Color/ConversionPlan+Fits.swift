@@ -40,7 +40,7 @@ extension ConversionPlan {
     /// Segments are those of the square root of light.
     public func inverseFit(_ forms: [CurveFit.Form]) -> CurveFit? {
         let transfer = conversion.target.signal.transfer
-        let limit = transfer == .pq ? 1 / inverseScale : clipsTarget ? 1 : 65536
+        let limit = transfer == .pq ? 1 / inverseScale : clipsTarget ? transfer.decode(1) : 65536
         func encode(_ value: Double) -> Double { transfer.encode(value * inverseScale) }
         for form in forms {
             let fit = CurveFit(
