@@ -43,7 +43,7 @@ import Testing
         (0...20_000).map { Double(Float(limit * Double($0) / 20_000 * Double($0) / 20_000)) }
     }
 
-    @Test("light for half floats is within an eighth of their unit", arguments: curves, [false, true])
+    @Test("light for half floats is within an eighth of their unit", arguments: CurveFitTests.curves, [false, true])
     func light(_ transfer: TransferFunction, isAVX2: Bool) throws {
         let plan = try Self.plan((.p010, transfer), (.rgba16f, .linear))
         let fit = try #require(plan.forwardFit(isAVX2 ? [Self.eight] : Self.steps))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("codes are within a twentieth", arguments: curves)
+    @Test("codes are within a twentieth", arguments: CurveFitTests.curves)
     func codes(_ transfer: TransferFunction) throws {
         let plan = try Self.plan((.rgba16f, .linear), (.p010, transfer))
         let fit = try #require(plan.inverseFit(Self.octaves))
