@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps demo test check check-failover receipts bench lint fuzz install clean release manual
+.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring receipts bench lint fuzz install clean release manual
 
 all: release manual clients
 
@@ -67,6 +67,7 @@ check: deps
 	@scripts/check-clients
 	@scripts/check-x265-preload
 	@scripts/check-gstreamer
+	@scripts/check-monitoring
 
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
@@ -77,6 +78,12 @@ receipts: deps
 check-failover: deps
 	swift build --build-tests --quiet
 	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
+	@scripts/check-client-failover --every
+
+# The metrics, alert rules and dashboard, read by Prometheus's tools where they are installed.
+check-monitoring:
+	swift build --quiet
+	@scripts/check-monitoring
 
 bench: release
 	@scripts/bench

@@ -58,6 +58,9 @@ let package = Package(
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/CLinux"),
         .target(name: "HWDSystem", path: "Sources/System", swiftSettings: common),
+        // Replaces functions of the C library; only programs that code with libx265 may have it.
+        .target(
+            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", linkerSettings: [.linkedLibrary("dl")]),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
@@ -91,7 +94,7 @@ let package = Package(
             name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"], path: "Sources/Transport",
             swiftSettings: common),
         .target(
-            name: "HWDX265", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDX265"],
+            name: "HWDX265", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDMemoryFiles", "CHWDX265"],
             path: "Sources/X265", swiftSettings: common),
         .target(
             name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Alpha",

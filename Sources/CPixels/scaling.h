@@ -1,26 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Scales rows of a plane, WIDTH rows of the target at a time: they are filtered down, then across, and written. Where the
+// Scales rows of a plane, some rows of the target at a time: they are filtered down, then across, and written. Where the
 // width changes by a power of two, rows are divided into every second, fourth … sample, and all positions have the same
 // weights; otherwise they are transposed, so that a vector is a column. Included after rows.h with SCALED_ROWS defined.
 
 // Samples of a row that are read at a time: as many sums as registers hold beside weights.
 enum { VECTORS = 8, STRIP = VECTORS * WIDTH };
 
-/// Reads STRIP samples, of which `left` exist.
+// Rows that are divided into phases are filtered so many at a time: fewer read more of the source twice, more do not stay
+// in the second cache until they are filtered across.
+enum { DIVIDED_ROWS = 12 };
+
+/// Reads WIDTH samples of a row, of which `left` exist.
+INLINE vf load_part(const hwd_sample_layout *form, hwd_sample_type type, const uint8_t *row, int x, int left) {
+    if (type == HWD_BYTE_SAMPLES) return load_bytes(row + x, left);
+    const uint8_t *at = row + 2 * (size_t)x;
+    if (type == HWD_WORD_SAMPLES) return load_words(at, left, form->shift);
+    vh halves = {0};
+    if (left >= WIDTH) memcpy(&halves, at, 2 * WIDTH);
+    else memcpy(&halves, at, 2 * (size_t)left);
+    return from_halves(halves);
+}
+
+/// Reads STRIP samples of the same type, all of which exist: no test stands between the vectors.
+INLINE void load_whole_strip(
+    const hwd_sample_layout *form, hwd_sample_type type, const uint8_t *row, int x, float *to) {
+    for (int part = 0; part < STRIP; part += WIDTH) store(to + part, load_part(form, type, row, x + part, WIDTH));
+}
+
+/// Reads STRIP samples, of which `left` exist; the rest are 0.
 INLINE void load_strip(const hwd_sample_layout *form, const uint8_t *row, int x, int left, float *to) {
+    if (left >= STRIP) {
+        switch (form->type) {
+        case HWD_BYTE_SAMPLES: load_whole_strip(form, HWD_BYTE_SAMPLES, row, x, to); break;
+        case HWD_WORD_SAMPLES: load_whole_strip(form, HWD_WORD_SAMPLES, row, x, to); break;
+        case HWD_HALF_SAMPLES: load_whole_strip(form, HWD_HALF_SAMPLES, row, x, to); break;
+        }
+        return;
+    }
     for (int part = 0; part < STRIP; part += WIDTH) {
         const int rest = left - part;
-        vf value = splat(0);
-        if (rest > 0) switch (form->type) {
-            case HWD_BYTE_SAMPLES: value = load_bytes(row + x + part, rest); break;
-            case HWD_WORD_SAMPLES: value = load_words(row + 2 * (size_t)(x + part), rest, form->shift); break;
-            case HWD_HALF_SAMPLES: {
-                vh halves = {0};
-                memcpy(&halves, row + 2 * (size_t)(x + part), 2 * (size_t)at_hand(rest));
-                value = from_halves(halves);
-            }
-            }
-        store(to + part, value);
+        store(to + part, rest > 0 ? load_part(form, form->type, row, x + part, rest) : splat(0));
     }
 }
 
@@ -63,7 +82,8 @@ static void filter_down(
             load_strip(&plan->source, row, x, samples - x, strip + (size_t)(y - low) * STRIP);
         }
         vf sums[VECTORS][WIDTH];
-        for (int row = 0; row < WIDTH; row++) {
+        const int rows = stride > 0 ? count : WIDTH;
+        for (int row = 0; row < rows; row++) {
             // Rows beyond the last repeat it and are not written.
             const int y = first + (row < count ? row : count - 1);
             const float *weights = down->weights + (size_t)y * taps;
@@ -289,31 +309,32 @@ static void filter_row(
 
 bool SCALED_ROWS(
     const hwd_scaling *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end) {
+    const int phases = phases_of(plan);
+    const int block = phases > 0 ? DIVIDED_ROWS : WIDTH;
     int most = 0;
-    for (int y = first; y < end; y += WIDTH) {
+    for (int y = first; y < end; y += block) {
         int low, high;
-        rows_read(&plan->down, y, y + WIDTH < end ? y + WIDTH : end, &low, &high);
+        rows_read(&plan->down, y, y + block < end ? y + block : end, &low, &high);
         if (high - low > most) most = high - low;
     }
     if (most == 0) return true;
     // Whole vectors for every part of a divided row, and some more than are read at the end.
     const size_t unit = 2 * WIDTH * MOST_PHASES;
     const size_t samples = ((size_t)plan->width * (size_t)plan->source.channels + STRIP + 2 * unit) / unit * unit;
-    const size_t size = (samples * (WIDTH + 3) + (size_t)most * STRIP) * sizeof(float);
+    const size_t size = (samples * ((size_t)block + 3) + (size_t)most * STRIP) * sizeof(float);
     float *columns = aligned_alloc(64, (size + 63) & ~(size_t)63);
     if (!columns) return false;
     memset(columns, 0, size);
-    float *spare = columns + samples * WIDTH;
+    float *spare = columns + samples * (size_t)block;
     float *strip = spare + 3 * samples;
-    const int phases = phases_of(plan);
     lanes by;
     for (int k = 0; k < WIDTH; k++) {
         const int component = k % plan->components;
         by.factor[k] = plan->factor[component], by.offset[k] = plan->offset[component];
         by.low[k] = plan->low[component], by.high[k] = plan->high[component];
     }
-    for (int y = first; y < end; y += WIDTH) {
-        const int count = end - y < WIDTH ? end - y : WIDTH;
+    for (int y = first; y < end; y += block) {
+        const int count = end - y < block ? end - y : block;
         filter_down(plan, source, y, count, strip, columns, phases > 0 ? samples : 0);
         if (phases == 0) {
             filter_across(plan, target, &by, y, count, columns);

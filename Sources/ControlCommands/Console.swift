@@ -58,8 +58,10 @@ package enum Console {
     }
 
     /// Writes a value to standard output as one JSON document.
-    package static func json(_ value: some Encodable) throws {
-        let text = String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self).printableJSON
+    ///
+    /// - Parameter pretty: whether it has a line for each member; otherwise it is one line.
+    package static func json(_ value: some Encodable, pretty: Bool = true) throws {
+        let text = String(decoding: try JSON.encode(value, pretty: pretty), as: UTF8.self).printableJSON
         // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
         try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
     }
@@ -123,6 +125,20 @@ package struct CommandFailure: Error {
     package static func interruptedBatch(written: Int) -> CommandFailure {
         CommandFailure(
             exitCode: 130, reason: "interrupted; \(written == 1 ? "1 file is" : "\(written) files are") written")
+    }
+
+    /// Exit codes of files, the worst first: what concerns all files comes before what concerns one.
+    private static let severity: [ExitStatus] = [
+        .software, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput, .badInput,
+    ]
+
+    /// The failure with the worst exit code, the first of several; nil without any.
+    package static func worst(of failures: [CommandFailure]) -> CommandFailure? {
+        func rank(_ failure: CommandFailure) -> Int {
+            severity.firstIndex { $0.rawValue == failure.exitCode } ?? severity.count
+        }
+        // min(by:) returns the first of equal ones.
+        return failures.min { rank($0) < rank($1) }
     }
 
     /// The failure of several files, of which this is the worst.

@@ -11,6 +11,11 @@ package struct ProbeCommand: ParsableCommand {
         commandName: "probe",
         abstract: "Show which encoders and converters work on this machine, and why others do not.",
         discussion: """
+            EXAMPLES
+              hwctl probe
+              hwctl probe --verify
+              hwctl probe --device /dev/dri/renderD128 --json
+
             A separate process with a timeout opens each render node, one at a time if frames are sent through it, so \
             that a driver that crashes or hangs affects only its own line.
 

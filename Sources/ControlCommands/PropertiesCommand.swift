@@ -10,6 +10,10 @@ package struct PropertiesCommand: ParsableCommand {
         commandName: "properties",
         abstract: "List the properties of an encoder's or decoder's sessions, with their ranges.",
         discussion: """
+            EXAMPLES
+              hwctl properties
+              hwctl properties --decoder
+
             Names and values are those of VideoToolbox, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
             Lists and objects are written as JSON in KEY=VALUE: --property 'DataRateLimits=[1000000,1]'.
             """)

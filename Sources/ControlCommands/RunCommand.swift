@@ -12,6 +12,10 @@ package struct RunCommand: ParsableCommand {
         abstract: "Execute a program whose libx265 encoders are to use hardware.",
         usage: "hwctl run [--log] -- <program> [<argument> ...]",
         discussion: """
+            EXAMPLES
+              hwctl run -- ffmpeg -i in.mp4 -c:v libx265 -b:v 6M out.mp4
+              hwctl run --log -- HandBrakeCLI -i in.mkv -o out.mp4 -e x265
+
             Preloads libhwdaemon-x265.so and executes the program: ffmpeg, gst-launch-1.0, HandBrakeCLI, or any other that is linked \
             with libx265 as a shared library. Each encoder that it opens asks the daemon for verified hardware; where there is none, or \
             an option has no counterpart in hardware, libx265 itself encodes, with every option as it was given. \

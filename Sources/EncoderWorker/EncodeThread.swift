@@ -6,6 +6,7 @@ internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
+internal import HWDX265
 
 /// A frame on its way to the codec thread; keeps its pool mapped.
 struct PendingFrame: Sendable {
@@ -49,6 +50,8 @@ struct EncodeThread {
     private var measuredConfiguration: EncoderConfiguration?
     /// Why no frame is measured; nil where frames are, or none needs to be.
     private var meterNote: String?
+    /// What the first of two passes collects; nil where frames are coded once.
+    private var statistics: X265Statistics?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -66,6 +69,7 @@ struct EncodeThread {
             for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
             do throws(SessionError) {
                 try perform(task)
+                if let statistics { worker.port.memory.setOther(statistics.byteCount) }
                 try worker.port.memory.check()
             } catch {
                 worker.port.fail(error)
@@ -82,18 +86,25 @@ struct EncodeThread {
         case .encode(let frame):
             try encode(frame)
         case .change(let configuration):
+            // Before the frames of the next pass, which have the same times.
+            if configuration.pass != nil { try finish() }
             _ = try encoder?.change(to: configuration)
             metadata?.change(to: configuration)
         case .finish(let pts, let sequence):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
-                try encoder?.finish { (picture, bytes) throws(SessionError) in try output(picture, bytes) }
+                try finish()
             }
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
         case .poolsRemoved: break
         }
+    }
+
+    /// Emits the packets of all frames.
+    private mutating func finish() throws(SessionError) {
+        try encoder?.finish { (picture, bytes) throws(SessionError) in try output(picture, bytes) }
     }
 
     private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
@@ -103,9 +114,11 @@ struct EncodeThread {
             self.conversion = conversion
         }
         let hardware = worker.hardware
+        let statistics = configuration.pass == nil ? nil : X265Statistics()
+        self.statistics = statistics
         let encoder = try StreamEncoder(configuration) { (configuration) throws(SessionError) in
             if let hardware { return try hardware.encoder(for: configuration) }
-            return try LayeredEncoder.software(configuration)
+            return try LayeredEncoder.software(configuration, statistics)
         }
         if let most = configuration.request.maxReorder, encoder.decodeTimes.reorderDepth > most {
             throw SessionError(

@@ -8,8 +8,14 @@ internal import HWDX265
 /// Opens the encoder that a session's configuration requires: of one layer, or of a base and an alpha layer.
 enum LayeredEncoder {
     /// Opens x265.
-    static func software(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
-        guard let alpha = configuration.alpha else { return try X265Encoder(configuration) }
+    ///
+    /// - Parameter statistics: of two passes; without them the configuration's pass has no effect.
+    static func software(
+        _ configuration: EncoderConfiguration, _ statistics: X265Statistics? = nil
+    ) throws(SessionError) -> any Encoder {
+        guard let alpha = configuration.alpha else {
+            return try X265Encoder(configuration, statistics: statistics)
+        }
         let splitter = try splitter(configuration, alpha)
         let base = try X265Encoder(leadingAlpha: configuration.baseLayer(AlphaEncoder.layerFormat))
         return try AlphaEncoder(

@@ -18,10 +18,23 @@ public struct ExportCatalogue: Hashable, Sendable {
         public let description: String
     }
 
-    private struct Document: Codable {
+    private struct Document: Decodable {
         var schema: Int
         var presets: [ExportPreset]?
         var rates: RateTable?
+
+        private enum CodingKeys: String, CodingKey, CaseIterable {
+            case schema, presets, rates
+            case format = "$schema"
+        }
+
+        init(from decoder: any Decoder) throws {
+            try MemberNames(CodingKeys.self, ["rates": MemberNames(RateTable.CodingKeys.self)]).check(decoder)
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            schema = try fields.decode(Int.self, forKey: .schema)
+            presets = try fields.decodeIfPresent([ExportPreset].self, forKey: .presets)
+            rates = try fields.decodeIfPresent(RateTable.self, forKey: .rates)
+        }
     }
 
     /// The presets of this version.

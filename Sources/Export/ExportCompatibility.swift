@@ -25,6 +25,8 @@ public struct ExportCompatibility: Hashable, Sendable {
                 "the source has \(DecimalText.text(rate, 2)) frames per second, fewer than \(DecimalText.text(least, 0))"
             } else if preset.minFrameRate != nil, source.frameRate == nil {
                 "the source's frame rate is not known"
+            } else if size.reduction(of: source.size) > ExportPreset.largestReduction {
+                "the source is \(source.size), and pictures are reduced to an eighth at most, not to \(size)"
             } else if !scales, size != source.size {
                 "the source is \(source.size) and would have to be scaled to \(size)"
             } else {

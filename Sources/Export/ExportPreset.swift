@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
+internal import HWDWire
 
 /// Settings of an export under a name, such as AVFoundation's `HEVC1920x1080`.
 ///
@@ -31,6 +32,9 @@ public struct ExportPreset: Codable, Hashable, Sendable {
     /// Session properties.
     public var properties: [String: PropertyValue]
 
+    /// How many times smaller a picture may become at most.
+    static let largestReduction = 8.0
+
     /// Width and height in samples.
     public struct Size: Codable, Hashable, Sendable, CustomStringConvertible {
         public var width: Int
@@ -52,19 +56,25 @@ public struct ExportPreset: Codable, Hashable, Sendable {
             try list.encode(height)
         }
 
+        /// How many times smaller this size is than another, in the direction of the larger change.
+        func reduction(of other: Size) -> Double {
+            max(Double(other.width) / Double(max(1, width)), Double(other.height) / Double(max(1, height)))
+        }
+
         /// `1920x1080`.
         public var description: String { "\(width)x\(height)" }
     }
 
-    private enum CodingKeys: String, CodingKey {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
         case name, short, summary, alpha, speed, audio, properties
         case maxSize = "max_size"
         case usesRate = "uses_rate"
         case minFrameRate = "min_frame_rate"
     }
 
-    /// Decodes a preset; fields that are missing have their defaults.
+    /// Decodes a preset; fields that are missing have their defaults, and fields that are not known are an error.
     public init(from decoder: any Decoder) throws {
+        try MemberNames(CodingKeys.self).check(decoder)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         name = try fields.decode(String.self, forKey: .name)
         short = try fields.decodeIfPresent(String.self, forKey: .short)

@@ -14,7 +14,7 @@ public struct RateTable: Codable, Hashable, Sendable {
     /// Samples of a picture, and bits per second; both ascending.
     public var points: [[Int64]]
 
-    private enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case points
         case frameRate = "frame_rate"
         case frameRateExponent = "frame_rate_exponent"

@@ -54,6 +54,15 @@ public final class Daemon: Sendable {
         }
     }
 
+    /// The daemon that `$HWDAEMON_SOCKET` names, or the machine's; none is started.
+    ///
+    /// - Throws: `notRunning` where none listens; `permissionDenied`, with the group to join.
+    public static func findRunning() throws(ClientError) -> Daemon {
+        let daemon = Daemon(address: Environment.value("HWDAEMON_SOCKET") ?? defaultAddress)
+        _ = try daemon.connect()
+        return daemon
+    }
+
     /// Calls a method on a new connection and waits for the reply.
     ///
     /// - Throws: the daemon's error, or why the daemon cannot be asked.
@@ -104,8 +113,7 @@ public final class Daemon: Sendable {
             case ENOENT, ECONNREFUSED:
                 throw ClientError(.notRunning, "no daemon listens on \(address)")
             case EACCES, EPERM:
-                throw ClientError(
-                    .permissionDenied, "no permission to use \(address): join the group \(Self.group(of: address))")
+                throw ClientError(.permissionDenied, "no permission to use \(address): \(Self.remedy(address))")
             default:
                 throw ClientError(error, whileDoing: "the daemon cannot be reached")
             }
@@ -142,10 +150,13 @@ public final class Daemon: Sendable {
         } catch { throw ClientError(error) }
     }
 
-    /// The name of the group that owns a socket, which a caller without permission has to join.
-    private static func group(of path: String) -> String {
+    /// What a caller without permission for a socket can do.
+    private static func remedy(_ path: String) -> String {
         var status = stat()
-        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else { return "hwdaemon" }
-        return String(cString: entry.pointee.gr_name)
+        let isKnown = stat(path, &status) == 0
+        if isKnown, status.st_gid == 0 { return "the socket belongs to root; see docs/admin.md" }
+        let entry = isKnown ? getgrgid(status.st_gid) : nil
+        let group = entry.map { String(cString: $0.pointee.gr_name) } ?? "hwdaemon"
+        return "join the group \(group) (sudo usermod -aG \(group) $USER, then log in again)"
     }
 }

@@ -37,7 +37,11 @@ struct HWCtl: ParsableCommand {
             BenchCommand.self,
         ])
 
-    static func main() { main(CommandArguments.prepare()) }
+    static func main() {
+        let arguments = CommandArguments.prepare()
+        guard let help = EncodeHelp.text(for: arguments) else { return main(arguments) }
+        Console.write(1, help + "\n")
+    }
 }
 
 extension MediaError: CommandError {

@@ -55,6 +55,9 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// A constant quantization parameter of P pictures, 0…51, from which those of I and B pictures follow (own key).
     public static let qp = PropertyKey(rawValue: "QP")
 
+    /// The pass over the frames: `FirstPass` collects statistics, `FinalPass` uses them.
+    public static let multiPassStorage = PropertyKey(rawValue: "MultiPassStorage")
+
     /// The limit of bytes in a period: `[bytes, seconds]`.
     public static let dataRateLimits = PropertyKey(rawValue: "DataRateLimits")
     /// Constant rate, in bits a second.

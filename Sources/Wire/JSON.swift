@@ -103,6 +103,8 @@ public enum JSON {
         switch error {
         case .keyNotFound: return "\(field) is missing"
         case .typeMismatch, .valueNotFound: return "\(field.isEmpty ? "the document" : field) is of the wrong type"
+        case .dataCorrupted(let context) where context.debugDescription == MemberNames.unknown:
+            return "\(field) is unknown"
         default: return field.isEmpty ? "not valid JSON" : "\(field) is not valid"
         }
     }

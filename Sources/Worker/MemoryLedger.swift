@@ -16,6 +16,8 @@ public final class MemoryLedger: Sendable {
 
     private struct State {
         var files: [Entry] = []
+        /// Bytes of other files in memory.
+        var other: UInt64 = 0
         /// Bytes; nil for no limit.
         var granted: UInt64?
         /// Bytes of private memory; nil for no limit.
@@ -49,6 +51,9 @@ public final class MemoryLedger: Sendable {
     public func add(_ memory: SharedMemory) {
         state.withLock { $0.files.append(Entry(memory: memory)) }
     }
+
+    /// Sets the bytes of the files in memory that a codec made itself.
+    public func setOther(_ bytes: UInt64) { state.withLock { $0.other = bytes } }
 
     /// Checks what the session takes now, after memory was taken whose size was not known before.
     ///
@@ -106,7 +111,7 @@ public final class MemoryLedger: Sendable {
     /// The bytes that the session takes; publishes them.
     private func measure(_ state: inout State) -> UInt64 {
         let reading = process?.reading
-        var used = reading?.resident ?? 0
+        var used = (reading?.resident ?? 0) + state.other
         state.files.removeAll { $0.memory == nil }
         for file in state.files { used += file.memory?.allocatedBytes ?? 0 }
         stats.set(.memoryBytes, used)

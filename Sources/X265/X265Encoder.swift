@@ -21,6 +21,8 @@ public final class X265Encoder: Encoder {
     /// x265's parameter sets, as it writes them; the format description has them.
     private let parameterSets: Set<[UInt8]>
     private var isFinished = false
+    /// Kept as long as x265 may write to them.
+    private let statistics: X265Statistics?
     /// What x265's PSNR is relative to: 255 at every bit depth, scaled as samples are (x265 3.5, Encoder::finishFrameStats);
     /// nil where none is measured.
     private let peak: Double?
@@ -35,10 +37,13 @@ public final class X265Encoder: Encoder {
 
     /// Opens an encoder, which takes milliseconds at 1080p and memory for a dozen pictures.
     ///
+    /// - Parameter statistics: of two passes, for the configuration's pass; nil codes the frames once.
     /// - Throws: `Parameter` when x265 refuses the size or an option, `CouldNotFindVideoEncoder` when libx265
     ///   was built without the bit depth, `VideoEncoderMalfunction` when its parameter sets cannot be read.
-    public convenience init(_ configuration: EncoderConfiguration) throws(SessionError) {
-        try self.init(configuration, role: .alone)
+    public convenience init(
+        _ configuration: EncoderConfiguration, statistics: X265Statistics? = nil
+    ) throws(SessionError) {
+        try self.init(configuration, role: .alone, statistics: statistics)
     }
 
     /// Opens the encoder of an alpha layer; each picture is coded with its frame's `kind`.
@@ -61,13 +66,16 @@ public final class X265Encoder: Encoder {
         try self.init(configuration, role: .leader)
     }
 
-    init(_ configuration: EncoderConfiguration, role: X265Role) throws(SessionError) {
+    init(
+        _ configuration: EncoderConfiguration, role: X265Role, statistics: X265Statistics? = nil
+    ) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
-        let encoder = try parameters.openEncoder(configuration)
+        self.statistics = statistics
+        let encoder = try Self.open(api, parameters, configuration, statistics)
         guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
             api.pointee.encoder_close(encoder)
             throw SessionError(.allocationFailed, "no memory for x265's pictures")
@@ -104,6 +112,24 @@ public final class X265Encoder: Encoder {
             throw error
         }
         try noteReferences(configuration)
+    }
+
+    /// Opens an encoder for a pass over the frames, where there are statistics.
+    private static func open(
+        _ api: UnsafePointer<x265_api>, _ parameters: X265Parameters, _ configuration: EncoderConfiguration,
+        _ statistics: X265Statistics?
+    ) throws(SessionError) -> OpaquePointer {
+        guard let statistics, let pass = configuration.pass else {
+            return try parameters.openEncoder(configuration)
+        }
+        try parameters.use(statistics, in: pass)
+        let encoder = try parameters.openEncoder(configuration)
+        guard pass == .final || statistics.isCollecting else {
+            api.pointee.encoder_close(encoder)
+            throw SessionError(
+                .videoEncoderMalfunction, "MultiPassStorage: this libx265 does not write its statistics to memory")
+        }
+        return encoder
     }
 
     /// x265 lowers the number of references to what a level allows.

@@ -42,6 +42,18 @@ final class X265Parameters {
 
     deinit { api.pointee.param_free(pointer) }
 
+    /// Makes the encoder write or read the statistics of two passes.
+    func use(_ statistics: X265Statistics, in pass: CodingPass) throws(SessionError) {
+        try set("pass", pass == .first ? "1" : "2")
+        try set("stats", statistics.name)
+    }
+
+    private func set(_ name: String, _ value: String) throws(SessionError) {
+        guard api.pointee.param_parse(pointer, name, value) == 0 else {
+            throw SessionError(.videoEncoderMalfunction, "this libx265 does not take \(name)=\(value)")
+        }
+    }
+
     /// Opens an encoder; x265 returns no reason when it does not: its checks refuse the parameters, or memory ran out.
     func openEncoder(_ configuration: EncoderConfiguration) throws(SessionError) -> OpaquePointer {
         errno = 0

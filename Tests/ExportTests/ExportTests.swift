@@ -90,4 +90,29 @@ import Testing
         #expect(throws: ExportCatalogue.Fault.self) { try mine.merge(Array(document.utf8)) }
         #expect(mine == catalogue)
     }
+
+    @Test(arguments: [
+        (#"{"schema":1,"presets":[{"name":"a","summary":"","max_sise":[64,64]}]}"#, "max_sise"),
+        (#"{"schema":1,"preset":[]}"#, "preset"),
+        (
+            #"{"schema":1,"rates":{"frame_rate":30,"frame_rate_exponent":0.5,"ten_bit_factor":1,"alpha_factor":1,"point":[]}}"#,
+            "rates.point"
+        ),
+    ])
+    func unknownFieldsAreRefusedByName(_ document: String, _ name: String) {
+        var mine = catalogue
+        let fault = #expect(throws: ExportCatalogue.Fault.self) { try mine.merge(Array(document.utf8)) }
+        #expect(fault?.description.hasSuffix("\(name) is unknown") == true, "\(String(describing: fault))")
+        #expect(mine == catalogue)
+    }
+
+    @Test func presetsThatReducePicturesTooMuchDoNotFit() throws {
+        var mine = catalogue
+        let document = #"{"schema":1,"presets":[{"name":"Icon","summary":"small","max_size":[64,64]}]}"#
+        try mine.merge(Array(document.utf8))
+        let icon = try #require(mine.preset("icon"))
+        #expect(ExportCompatibility(icon, ExportSource(width: 512, height: 256, frameRate: 25)).fits)
+        let reason = ExportCompatibility(icon, ExportSource(width: 1920, height: 1080, frameRate: 25)).reason
+        #expect(reason == "the source is 1920x1080, and pictures are reduced to an eighth at most, not to 64x36")
+    }
 }

@@ -298,12 +298,17 @@ struct ServiceTests {
         let (exit, text) = try hwctl(
             ["encode", try #require(Self.clip), output], ["HWDAEMON_SOCKET": broker.socket])
         #expect(exit == .exited(75))
-        #expect(text.contains("has 1 sessions; the limit for one user is 1 (MaxSessionsPerUser)"))
+        #expect(text.contains("has 1 session; the limit for one user is 1 (MaxSessionsPerUser), and"))
         #expect(access(output, F_OK) != 0)
         let (listed, metrics) = try hwctl(["sessions", "--metrics"], ["HWDAEMON_SOCKET": broker.socket])
         #expect(listed == .exited(0))
         #expect(metrics.contains("code=\"-12915\",reason=\"max_sessions_per_user\"} 1\n"))
-        #expect(metrics.hasSuffix("# EOF\n"))
+        #expect(metrics.contains("# TYPE hwdaemon_sessions_refused_total counter\n"))
+        #expect(metrics.contains("# TYPE hwdaemon_build_info gauge\n"))
+        #expect(!metrics.contains("# EOF") && !metrics.contains("# UNIT"))
+        let (status, openMetrics) = try hwctl(
+            ["sessions", "--metrics", "--format", "openmetrics"], ["HWDAEMON_SOCKET": broker.socket])
+        #expect(status == .exited(0) && openMetrics.hasSuffix("# EOF\n"))
     }
 
     @Test func logsNoSessionErrorsIfPrivate() throws {

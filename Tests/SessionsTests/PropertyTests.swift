@@ -54,7 +54,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(!store.isSet(.allowOpenGOP))
         try store.set(["Quality": .double(0.2)], isOpen: false)
         try store.set(["Quality": .null], isOpen: false)
-        #expect(store.value(.quality) == .double(0.5))
+        #expect(store.value(.quality) == .double(0.4))
     }
 
     @Test(arguments: [

@@ -16,14 +16,16 @@ struct Output {
 
 func encode(
     _ clip: Clip, _ properties: [String: PropertyValue], forced: Set<Int> = [],
-    sent: (Int) -> Void = { _ in }, got: (EncodedPicture) -> Void = { _ in }, settled: () -> Void = {}
+    statistics: X265Statistics? = nil, sent: (Int) -> Void = { _ in }, got: (EncodedPicture) -> Void = { _ in },
+    settled: () -> Void = {}
 ) throws -> (encoder: X265Encoder, output: Output) {
     let request = try CompressionRequest(
         codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.format.rawValue,
         timeBase: try #require(Rational(1, 25)))
     var store = PropertyStore(backend: .x265)
     try store.set(properties.merging(["ExpectedFrameRate": .int(25)]) { old, _ in old }, isOpen: false)
-    let encoder = try X265Encoder(try EncoderConfiguration(request: request, properties: store))
+    let encoder = try X265Encoder(
+        try EncoderConfiguration(request: request, properties: store), statistics: statistics)
     var output = Output()
     func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {
         got(picture)

@@ -11,7 +11,7 @@
  * the other may free it.
  *
  * Times: a timeout is in milliseconds; 0 does not wait. The session's timeout, timeout_ms of its configuration, also limits
- * functions that have none. When a worker has died, a call may take up to 6 s longer, because it asks the daemon why.
+ * functions that have none. When a worker has died, a call may take 6 s longer, or until another worker has the frames.
  *
  * Structures: HWD_INIT(x) clears a structure and sets x.size, before each use. A member that is 0 has its default.
  */
@@ -176,7 +176,7 @@ typedef struct hwd_session_info {
     uint32_t using_hardware;        /* of a transfer: using a GPU */
     uint32_t max_frames_in_flight;  /* credits: of a decompression session pictures not released */
     uint32_t max_packets_in_flight; /* 0 in transfer sessions */
-    uint32_t reserved;
+    uint32_t restart_count;         /* how often it went on in another process, whose members these are */
     const char *session;         /* its id, for GetSessionResult; these texts are valid as long as the session */
     const char *codec_id;        /* the encoder's or decoder's id; of a transfer the device */
     const char *fallback_reason; /* why it is not hardware; NULL if it is, or if hardware is not allowed */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session.h"
+#include "replay.h"
 
 int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *config, hwd_session **session) {
     hwd_compression_config given;
@@ -16,12 +16,12 @@ int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *con
     hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_time_base(&call, given.time_base);
     hwdi_add_object(&call, "encoder_specification", given.specification);
-    hwdi_add_object(&call, "properties", given.properties);
-    result = hwdi_create(daemon, HWD_COMPRESSION, &call, given.timeout_ms, session);
+    result = hwdi_create(daemon, HWD_COMPRESSION, &call, given.properties, given.timeout_ms, session);
     if (result < 0) return result;
     (*session)->info.width = given.width;
     (*session)->info.height = given.height;
     (*session)->info.pixel_format = given.pixel_format;
+    hwdi_keep_frames(*session);
     (*session)->has_alpha = given.codec && strcmp(given.codec, "hevc-with-alpha") == 0;
     return 0;
 }
@@ -29,6 +29,7 @@ int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *con
 int hwd_prepare(hwd_session *session, int timeout_ms) {
     int result = hwdi_enter(session, HWD_COMPRESSION);
     if (result < 0) return result;
+    session->prepared = true;
     result = hwdi_request(session, PREPARE, NULL, 0, -1, hwdi_until(session, timeout_ms), NULL);
     hwdi_leave(session);
     return result;
@@ -93,7 +94,8 @@ static void put_planes(uint8_t *at, const hwd_plane *planes, uint32_t count) {
     }
 }
 
-static int send_frame(hwd_session *session, const hwd_frame *frame, uint64_t number, int64_t deadline) {
+// The message, in a log entry.
+static entry *make_entry(const hwd_frame *frame, uint64_t number) {
     uint8_t fixed[48 + 16 * HWD_MAX_PLANES], headers[HWD_MAX_SIDE_DATA][8];
     struct iovec parts[1 + 2 * HWD_MAX_SIDE_DATA];
     bool has_metadata = frame->side_data_count > 0 || frame->flags & HWD_HAS_COLOR;
@@ -124,33 +126,41 @@ static int send_frame(hwd_session *session, const hwd_frame *frame, uint64_t num
         parts[count++] = (struct iovec){headers[i], 8};
         parts[count++] = (struct iovec){(void *)data->bytes, data->size};
     }
-    return hwdi_send(session, has_metadata ? ENCODE_FRAME_WITH_METADATA : ENCODE_FRAME, parts, count, -1, deadline);
+    entry *made = hwdi_new_entry(FRAME_ENTRY, has_metadata ? ENCODE_FRAME_WITH_METADATA : ENCODE_FRAME, parts, count);
+    if (made) {
+        made->number = number;
+        made->pts = frame->pts;
+    }
+    return made;
 }
 
-// Sends a frame whose credit is taken, and checks it again: another thread may have sent a later frame, or this one, or have
-// removed the pool, while this one waited.
-static int send_checked(hwd_session *session, hwd_frame *frame, uint64_t number, int64_t deadline) {
-    int result = hwdi_take_turn(session, deadline);
-    if (result < 0) return result;
-    if ((result = check_frame(session, frame)) < 0) {
-        hwdi_end_turn(session);
-        return result;
+// Sends a frame that was checked, for which there is a credit.
+static int send_frame(hwd_session *session, const hwd_frame *frame, int64_t deadline) {
+    uint64_t number = session->last_number + 1;
+    entry *made = make_entry(frame, number);
+    if (!made) return -ENOMEM;
+    if (!hwdi_timeline_add(&session->replay->times, frame->pts)) {
+        hwdi_free_entry(made);
+        return hwdi_fail_errno(ENOMEM, "a frame");
     }
-    int32_t slot = hwdi_acquired_slot(session, frame);
-    if (slot >= 0) session->slots[slot] = 2;
-    flight *taken = hwdi_find_flight(session, number);
-    if (taken) {
-        taken->reports_release = slot < 0;
-        taken->pools[0] = frame->pool;
-    }
-    result = send_frame(session, frame, number, deadline);
-    taken = hwdi_find_flight(session, number);
-    if (slot >= 0) session->slots[slot] = result < 0 ? 1 : taken ? 2 : 0;
-    if (result < 0) return result;
-    if (taken) taken->slot = slot;
+    int64_t last_pts = session->last_pts;
+    bool had_pts = session->has_pts;
+    made->slot = hwdi_acquired_slot(session, frame);
+    if (made->slot >= 0) session->slots[made->slot] = 2;
+    session->last_number = number;
     session->last_pts = frame->pts;
-    session->has_pts = true;
-    return 0;
+    session->has_pts = session->prepared = true;
+    hwdi_append(session, made);
+    int result = hwdi_send_entry(session, made, deadline);
+    if (result == 0) return 0;
+    // The frame is the app's again, and no later one was sent.
+    hwdi_timeline_remove(&session->replay->times);
+    if (frame->slot > 0) session->slots[frame->slot - 1] = 1;
+    session->last_pts = last_pts;
+    session->has_pts = had_pts;
+    session->last_number = number - 1;
+    hwdi_changed(session);
+    return result;
 }
 
 int hwd_encode(hwd_session *session, hwd_frame *frame, int timeout_ms) {
@@ -158,20 +168,17 @@ int hwd_encode(hwd_session *session, hwd_frame *frame, int timeout_ms) {
     int result = hwdi_take(&given, sizeof given, frame);
     if (result < 0 || (result = hwdi_enter(session, HWD_COMPRESSION)) < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);
-    uint64_t number;
     result = check_frame(session, &given);
-    if (result == 0) result = hwdi_take_credit(session, deadline, "frames", &number);
+    if (result == 0) result = hwdi_wait_credit(session, deadline);
+    // Another thread may have sent a later frame, or this one, or have removed the pool, while this one waited.
+    if (result == 0) result = check_frame(session, &given);
     if (result == 0) {
-        result = send_checked(session, &given, number, deadline);
-        flight *taken = hwdi_find_flight(session, number);
-        if (result < 0 && taken) {
-            hwdi_end_flight(session, taken);
-            hwdi_changed(session);
-        } else if (result == 0) {
-            given.number = number;
-            given.slot = 0;
-            result = hwdi_return(frame, &given, sizeof given);
-        }
+        given.number = session->last_number + 1;
+        result = send_frame(session, &given, deadline);
+    }
+    if (result == 0) {
+        given.slot = 0;
+        result = hwdi_return(frame, &given, sizeof given);
     }
     hwdi_leave(session);
     return result;

@@ -19,8 +19,7 @@ int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config 
     hwdi_add_time_base(&call, given.time_base);
     if (given.pixel_format) hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_object(&call, "decoder_specification", given.specification);
-    hwdi_add_object(&call, "properties", given.properties);
-    return hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.timeout_ms, session);
+    return hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, session);
 }
 
 // ---- The session's own memory, which packets are copied to: filled first fit.
@@ -152,7 +151,6 @@ static int decode(hwd_session *session, hwd_packet *packet, waiter *reply, int64
         result = hwdi_ended(session);
     } else if (result == 0) {
         taken->reports_release = !own_memory;
-        taken->pools[0] = packet->pool;
         taken->offset = packet->offset;
         taken->size = own_memory ? packet->data_size : 0;
         result = send_packet(session, packet, number, reply, deadline);

@@ -14,11 +14,13 @@ item *hwdi_new_item(hwd_session *session, uint32_t type) {
     }
     made->event.size = sizeof made->event;
     made->event.type = type;
+    made->process = session->process;
     return made;
 }
 
 void hwdi_free_item(item *freed) {
     if (!freed) return;
+    hwdi_free_item(freed->format);
     hwd_pool_unref(freed->memory);
     free(freed->bytes);
     free(freed);
@@ -27,7 +29,7 @@ void hwdi_free_item(item *freed) {
 // Makes the eventfd readable while events wait, messages were read and not handled, or the session has ended.
 void hwdi_signal(hwd_session *session) {
     if (session->ready < 0) return;
-    bool wanted = session->first || session->end || hwdi_has_message(session);
+    bool wanted = session->first || session->end || (session->failed && !session->recovering) || hwdi_has_message(session);
     if (wanted == session->is_ready) return;
     session->is_ready = wanted;
     uint64_t count = 1;
@@ -79,19 +81,28 @@ int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
     return result;
 }
 
+// Whether the worker that has the memory still runs.
+static bool is_current(const hwd_session *session, const item *released) {
+    return !session->end && !session->failed && released->process == session->process;
+}
+
 // Returns a packet's or picture's memory to the worker. After a failure it is still the app's, unless the session has ended.
 static int give_back(hwd_session *session, const item *released) {
     uint32_t type = released->event.type;
-    if (session->end || (type != HWD_EVENT_PACKET && type != HWD_EVENT_PICTURE)) return 0;
+    if (!is_current(session, released) || (type != HWD_EVENT_PACKET && type != HWD_EVENT_PICTURE)) return 0;
     uint8_t payload[8];
     put_64(payload, released->remote);
     struct iovec part = {payload, sizeof payload};
     int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
     int result = hwdi_take_turn(session, deadline);
+    if (result == 0 && !is_current(session, released)) {
+        hwdi_end_turn(session);
+        return 0;
+    }
     if (result == 0)
         result = hwdi_send(session, type == HWD_EVENT_PACKET ? RELEASE_PACKET : RELEASE_FRAME, &part, 1, -1, deadline);
-    if (result == 0) session->held_by_client--;
-    return session->end ? 0 : result;
+    if (result == 0 && released->process == session->process) session->held_by_client--;
+    return session->end || result == HWDI_LOST ? 0 : result;
 }
 
 int hwd_release(hwd_session *session, const hwd_event *event) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the worker has: frames and packets in flight, and registered pools.
-#include "session.h"
+// Packets to decode that the worker has, and registered pools.
+#include "replay.h"
 
 flight *hwdi_find_flight(hwd_session *session, uint64_t number) {
     for (uint32_t i = 0; i < session->flight_count; i++)
@@ -22,12 +22,11 @@ int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, u
         return hwdi_fail(-EAGAIN, "%u %s are in flight and none was released in time; fetch and release events",
                          session->flight_count, what);
     *number = ++session->last_number;
-    session->flights[session->flight_count++] = (flight){.number = *number, .slot = -1};
+    session->flights[session->flight_count++] = (flight){.number = *number};
     return 0;
 }
 
 void hwdi_end_flight(hwd_session *session, flight *ended) {
-    if (ended->slot >= 0) session->slots[ended->slot] = 0;
     *ended = session->flights[--session->flight_count];
 }
 
@@ -37,9 +36,26 @@ static registered_pool *find_registered(hwd_session *session, uint32_t number) {
     return at;
 }
 
+hwd_pool *hwdi_registered_pool(hwd_session *session, uint32_t number) {
+    registered_pool *found = find_registered(session, number);
+    return found ? found->pool : NULL;
+}
+
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number) {
     registered_pool *found = find_registered(session, number);
     return found && !found->removing ? found->pool : NULL;
+}
+
+static void describe_pool(uint8_t payload[16], uint32_t number, const hwd_pool *pool) {
+    memset(payload, 0, 16);
+    put_32(payload, number);
+    put_64(payload + 8, pool->size);
+}
+
+int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int64_t deadline) {
+    uint8_t payload[16];
+    describe_pool(payload, number, pool);
+    return hwdi_request_in_turn(session, ADD_POOL, payload, sizeof payload, pool->fd, deadline, NULL);
 }
 
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
@@ -50,9 +66,8 @@ int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
         return hwdi_fail(HWD_ALLOCATION_FAILED, "the session has no more numbers for pools");
     }
     uint32_t number = ++session->last_pool;
-    uint8_t payload[16] = {0};
-    put_32(payload, number);
-    put_64(payload + 8, pool->size);
+    uint8_t payload[16];
+    describe_pool(payload, number, pool);
     int result = hwdi_request(session, ADD_POOL, payload, sizeof payload, pool->fd, deadline, NULL);
     if (result < 0) {
         free(added);
@@ -63,6 +78,14 @@ int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
     return (int)number;
 }
 
+static void forget_pool(hwd_session *session, registered_pool *removed) {
+    registered_pool **place = &session->pools;
+    while (*place != removed) place = &(*place)->next;
+    *place = removed->next;
+    hwd_pool_unref(removed->pool);
+    free(removed);
+}
+
 int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline) {
     int result = hwdi_take_turn(session, deadline);
     if (result < 0) return result;
@@ -70,6 +93,10 @@ int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline
     if (!removed || removed->removing) {
         hwdi_end_turn(session);
         return hwdi_fail(HWD_PARAMETER, "there is no pool %u", number);
+    }
+    if ((result = hwdi_vacate_pool(session, number)) < 0) {
+        hwdi_end_turn(session);
+        return result;
     }
     // From now on no other thread's frame names it: that would end the session.
     removed->removing = true;
@@ -79,23 +106,21 @@ int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline
     struct iovec part = {payload, sizeof payload};
     hwdi_expect(session, &reply);
     result = hwdi_send(session, REMOVE_POOL, &part, 1, -1, deadline);
-    if (result < 0) {
+    if (result < 0 && result != HWDI_LOST) {
         hwdi_forget(session, &reply);
         free(reply.body);
         removed->removing = false;
         return result;
     }
-    result = hwdi_await_reply(session, &reply, deadline, NULL);
-    if (result < 0) {
+    if (result == 0) result = hwdi_await_reply(session, &reply, deadline, NULL);
+    else hwdi_forget(session, &reply);
+    if (result < 0 && result != HWDI_LOST) {
         // The message was sent, and the worker may still remove it.
         removed->removing = result == -ETIMEDOUT;
         return result;
     }
-    registered_pool **place = &session->pools;
-    while (*place != removed) place = &(*place)->next;
-    *place = removed->next;
-    hwd_pool_unref(removed->pool);
-    free(removed);
+    // Another worker does not get the pool.
+    forget_pool(session, removed);
     return 0;
 }
 

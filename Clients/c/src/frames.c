@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A compression session's own memory for frames.
-#include "session.h"
+#include "replay.h"
 
 static bool frames_are_made(hwd_session *session, void *context) { return (void)context, !session->making_frames; }
 
@@ -19,7 +19,9 @@ static int make_frames(hwd_session *session, int64_t deadline) {
     size = (size + PAGE - 1) / PAGE * PAGE;
     // The daemon limits the memory of all pools together, so large frames get fewer slots.
     uint64_t slots = MAX_FRAMES_SIZE / size;
-    if (slots > info->max_frames_in_flight) slots = info->max_frames_in_flight;
+    const replay *of = session->replay;
+    uint64_t wanted = info->max_frames_in_flight + (of->keeps_frames ? of->max_frames_held : 0);
+    if (slots > wanted) slots = wanted;
     if (slots < 2) slots = 2;
     hwd_pool *pool;
     int result = hwd_pool_create(size * slots, &pool);
@@ -35,6 +37,7 @@ static int make_frames(hwd_session *session, int64_t deadline) {
     }
     session->slots = states;
     session->slot_count = (uint32_t)slots;
+    session->spare_slots = slots > info->max_frames_in_flight ? (uint32_t)slots - info->max_frames_in_flight : 0;
     session->slot_size = size;
     session->frames_number = (uint32_t)number;
     session->frames = pool;

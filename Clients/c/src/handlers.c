@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a worker's messages do. They are another process's: every field is checked.
-#include "session.h"
+#include "replay.h"
 
 static const uint64_t max_packet_memory = (uint64_t)1 << 30;  // of a compression session's arena or packet
 static const uint64_t max_picture_memory = (uint64_t)16 << 30; // of a decompression session's arena
@@ -31,12 +31,13 @@ static char *copy_text(const uint8_t *bytes, size_t size) {
 static void complete(hwd_session *session, waiter *reply, int32_t status, const uint8_t *body, size_t size) {
     hwdi_forget(session, reply);
     free(reply);
-    session->completions--;
     if (status) {
         char reason[1024];
         hwdi_printable(reason, sizeof reason, body, size);
-        return hwdi_end(session, hwdi_is_status(status) ? status : session->malfunction, reason);
+        return hwdi_lose(session, hwdi_is_status(status) ? status : session->malfunction, reason);
     }
+    if (session->call) return hwdi_did_complete(session);
+    session->completions--;
     item *event = hwdi_new_item(session, HWD_EVENT_COMPLETED);
     if (event) hwdi_push(session, event);
 }
@@ -71,7 +72,7 @@ static void handle_format(hwd_session *session, message *received) {
     event->size = received->size;
     event->event.data = event->bytes;
     event->event.data_size = received->size;
-    hwdi_push(session, event);
+    hwdi_format_arrived(session, event);
 }
 
 static arena *find_arena(hwd_session *session, uint32_t number) {
@@ -111,7 +112,13 @@ static void handle_remove_arena(hwd_session *session, message *received) {
 }
 
 static void handle_frame_released(hwd_session *session, message *received) {
-    flight *found = hwdi_find_flight(session, get_64(received->payload));
+    uint64_t released = get_64(received->payload);
+    if (session->replay) {
+        entry *frame = hwdi_find_frame(session, released);
+        if (!frame || !frame->sent || frame->read) return hwdi_broken(session, "it released what is not in flight");
+        return hwdi_did_read(session, frame);
+    }
+    flight *found = hwdi_find_flight(session, released);
     if (!found) return hwdi_broken(session, "it released what is not in flight");
     bool reports = found->reports_release;
     uint64_t number = found->number;
@@ -175,14 +182,16 @@ static void handle_packet(hwd_session *session, message *received) {
     event->pool = memory;
     if (has_errors) memcpy(event->mean_squared_errors, session->errors, sizeof session->errors);
     session->held_by_client++;
-    hwdi_push(session, made);
+    hwdi_packet_arrived(session, made);
 }
 
 static void handle_end(hwd_session *session, message *received) {
     int32_t status = (int32_t)get_32(received->payload);
     char reason[1024];
     hwdi_printable(reason, sizeof reason, received->payload + 4, received->size - 4);
-    hwdi_end(session, status == 0 ? HWD_INVALID_SESSION : hwdi_is_status(status) ? status : session->malfunction, reason);
+    // Status 0 answers the app's own invalidation.
+    if (status == 0) return hwdi_end(session, HWD_INVALID_SESSION, reason);
+    hwdi_lose(session, hwdi_is_status(status) ? status : session->malfunction, reason);
 }
 
 static void report(hwd_session *session, message *received, uint32_t type, uint32_t flags) {
@@ -210,10 +219,11 @@ static void handle_report(hwd_session *session, message *received) {
 }
 
 static void handle_transferred(hwd_session *session, message *received) {
-    flight *found = hwdi_find_flight(session, get_64(received->payload));
-    if (!found) return hwdi_broken(session, "it sent the result of a frame that is not in flight");
+    entry *found = hwdi_find_frame(session, get_64(received->payload));
+    if (!found || !found->sent) return hwdi_broken(session, "it sent the result of a frame that is not in flight");
     if (get_32(received->payload + 12)) return hwdi_broken(session, "a reserved field is not zero");
-    hwdi_end_flight(session, found);
+    hwdi_remove_entry(session, found);
+    hwdi_fold_properties(session);
     report(session, received, HWD_EVENT_TRANSFERRED, 0);
 }
 

@@ -87,6 +87,8 @@ void hwdi_add_bytes(text *to, const char *bytes, size_t size);
 void hwdi_add_string(text *to, const char *value);            // quoted
 void hwdi_add_number(text *to, int64_t value);
 void hwdi_add_hex(text *to, const uint8_t *bytes, size_t size);
+// Adds the object with the members of two checked ones: those of `over` replace, and a null removes one.
+void hwdi_add_merged(text *to, json base, json over);
 
 // ---- time and sockets: socket.c, varlink.c
 
@@ -123,6 +125,8 @@ struct hwd_pool {
     size_t size;
     void *bytes;
     bool writable;
+    dev_t device; // of the memfd: pools of the same memory have the same numbers
+    ino_t file;
 };
 
 // Maps a memfd that a worker sent, for reading, and takes the descriptor in any case. The reason is without a subject.

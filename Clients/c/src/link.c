@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sending, receiving and waiting, from any thread.
-#include "session.h"
+#include "replay.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -36,38 +36,35 @@ static void find_cause(hwd_session *session) {
     enum { TIMEOUT = 5000 };
     int status = session->malfunction;
     char reason[1024] = "the session's process ended and the daemon does not know why";
-    char parameters[256];
-    // The id has no character that JSON escapes: Create's reply was checked for that.
-    snprintf(parameters, sizeof parameters, "{\"session\":\"%s\",\"timeout_ms\":2000}", session->info.session);
+    const char *id = session->info.session;
     session->asking = true;
     pthread_mutex_unlock(&session->lock);
-    int64_t deadline = hwdi_deadline(TIMEOUT, 0), code;
+    int64_t code;
     char *reply = NULL;
     json found, member;
-    bool finished;
-    int fd = hwdi_connect(session->address, deadline);
-    if (fd >= 0 && hwdi_exchange(fd, "org.hwdaemon.GetSessionResult", parameters, false, deadline, &reply) == 0 &&
-        hwdi_parameters(reply, "GetSessionResult", &found) == 0 && hwdi_json_member(found, "finished", &member) &&
-        hwdi_json_boolean(member, &finished) && finished) {
+    if (hwdi_ask_result(session->address, id, hwdi_deadline(TIMEOUT, 0), &reply, &found) > 0) {
         if (hwdi_json_member(found, "code", &member) && hwdi_json_integer(member, &code) && hwdi_is_status(code)) status = (int)code;
         char *text = hwdi_json_member(found, "reason", &member) ? hwdi_json_string(member) : NULL;
         if (text) hwdi_printable(reason, sizeof reason, text, strlen(text));
         free(text);
     }
     free(reply);
-    hwdi_close(fd);
     pthread_mutex_lock(&session->lock);
     session->asking = false;
-    hwdi_end(session, status, reason);
+    hwdi_lose(session, status, reason);
+    // Others wait for the answer, also where the session had ended meanwhile.
+    hwdi_changed(session);
+}
+
+// Waits, unlocked, until another thread has changed something, or the deadline.
+static void wait_for_others(hwd_session *session, int64_t deadline) {
+    struct timespec until = {deadline / 1000000000, deadline % 1000000000};
+    pthread_cond_timedwait(&session->changed, &session->lock, &until);
 }
 
 // Waits, unlocked, until the socket is ready, another thread has changed something, or the deadline.
 static void wait_for_change(hwd_session *session, int64_t deadline) {
-    if (session->polling || session->asking) {
-        struct timespec until = {deadline / 1000000000, deadline % 1000000000};
-        pthread_cond_timedwait(&session->changed, &session->lock, &until);
-        return;
-    }
+    if (session->polling || session->asking) return wait_for_others(session, deadline);
     session->polling = true;
     struct pollfd entries[2] = {
         {session->socket, POLLIN | (session->want_write ? POLLOUT : 0), 0}, {session->wake, POLLIN, 0}};
@@ -89,7 +86,7 @@ enum { MAX_BATCH = 256 };
 static int receive(hwd_session *session) {
     message received;
     int count = 0;
-    while (count < MAX_BATCH && !session->end && hwdi_next_message(session, &received) > 0) {
+    while (count < MAX_BATCH && !session->end && !session->failed && hwdi_next_message(session, &received) > 0) {
         hwdi_handle(session, &received);
         count++;
     }
@@ -113,9 +110,18 @@ int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *cont
         if (session->end) return hwdi_ended(session);
         if (is_late) return 0;
         is_late = hwdi_now() >= deadline;
+        if (session->failed && !session->recovering) {
+            hwdi_recover(session);
+            continue;
+        }
+        if (session->failed) {
+            if (!is_late) wait_for_others(session, deadline);
+            continue;
+        }
         int count = receive(session);
+        hwdi_advance(session);
         if (count == MAX_BATCH && !is_late) yield_lock(session);
-        if (count > 0 || session->end) continue;
+        if (count > 0 || session->end || session->failed) continue;
         if (session->at_eof && !session->asking)
             find_cause(session);
         else if (!is_late)
@@ -123,9 +129,9 @@ int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *cont
     }
 }
 
-static bool may_send(hwd_session *session, void *context) { return (void)context, !session->sending; }
-static bool may_write(hwd_session *session, void *context) { return (void)context, !session->want_write; }
-static bool never(hwd_session *session, void *context) { return (void)session, (void)context, false; }
+bool hwdi_is_lost(hwd_session *session, void *context) { return (void)context, session->failed; }
+static bool may_send(hwd_session *session, void *context) { return (void)context, !session->sending && !session->failed; }
+static bool may_write(hwd_session *session, void *context) { return (void)context, !session->want_write || session->failed; }
 
 // Writes what the socket takes: 1 if something was written, 0 if it is full, or -errno.
 static int write_some(hwd_session *session, struct msghdr *sent) {
@@ -148,8 +154,8 @@ static int write_some(hwd_session *session, struct msghdr *sent) {
 
 // The worker may have sent a reason before it closed the connection.
 static int connection_lost(hwd_session *session, int number) {
-    int result = hwdi_pump(session, hwdi_deadline(1000, 0), never, NULL);
-    if (result < 0) return result;
+    int result = hwdi_pump(session, hwdi_deadline(1000, 0), hwdi_is_lost, NULL);
+    if (result != 0) return result < 0 ? result : HWDI_LOST;
     char reason[256], text[128];
     snprintf(reason, sizeof reason, "the session's connection failed: %s", strerror_r(number, text, sizeof text));
     hwdi_end(session, -number, reason);
@@ -160,6 +166,7 @@ static int write_all(hwd_session *session, struct msghdr *sent, int64_t deadline
     size_t parts = sent->msg_iovlen;
     size_t first = sent->msg_iov->iov_len;
     while (sent->msg_iovlen > 0) {
+        if (session->failed) return HWDI_LOST;
         int written = write_some(session, sent);
         if (written < 0) return connection_lost(session, -written);
         if (written > 0) continue;
@@ -194,9 +201,7 @@ void hwdi_end_turn(hwd_session *session) {
     if (session->turns_wanted > 0) hwdi_changed(session);
 }
 
-// In a turn.
-static int write_message(
-    hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
+int hwdi_write(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
     enum { MAX_PARTS = 2 + 2 * HWD_MAX_SIDE_DATA };
     struct iovec all[MAX_PARTS + 1];
     uint8_t header[HEADER_SIZE];
@@ -233,7 +238,7 @@ static int write_message(
 }
 
 int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
-    int result = write_message(session, opcode, parts, count, fd, deadline);
+    int result = hwdi_write(session, opcode, parts, count, fd, deadline);
     hwdi_end_turn(session);
     return result;
 }
@@ -262,7 +267,9 @@ static bool is_answered(hwd_session *session, void *context) { return (void)sess
 int hwdi_await_reply(hwd_session *session, waiter *reply, int64_t deadline, char **body) {
     int result = hwdi_pump(session, deadline, is_answered, reply);
     hwdi_forget(session, reply);
-    if (result > 0 && reply->status != 0)
+    if (result > 0 && reply->lost)
+        result = HWDI_LOST;
+    else if (result > 0 && reply->status != 0)
         result = hwdi_fail(hwdi_is_status(reply->status) ? reply->status : session->malfunction, "%s", reply->body ? reply->body : "");
     else if (result == 0)
         result = hwdi_fail(-ETIMEDOUT, "the session did not answer in time");
@@ -278,7 +285,21 @@ int hwdi_request_in_turn(
     waiter reply = {0};
     struct iovec part = {(void *)payload, size};
     hwdi_expect(session, &reply);
-    int result = hwdi_send(session, opcode, &part, 1, fd, deadline);
+    int result = hwdi_write(session, opcode, &part, 1, fd, deadline);
+    if (result == 0) return hwdi_await_reply(session, &reply, deadline, body);
+    hwdi_forget(session, &reply);
+    free(reply.body);
+    return result;
+}
+
+// Another thread's messages may follow before the reply.
+static int request_once(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body) {
+    int result = hwdi_take_turn(session, deadline);
+    if (result < 0) return result;
+    waiter reply = {0};
+    struct iovec part = {(void *)payload, size};
+    hwdi_expect(session, &reply);
+    result = hwdi_send(session, opcode, &part, 1, fd, deadline);
     if (result == 0) return hwdi_await_reply(session, &reply, deadline, body);
     hwdi_forget(session, &reply);
     free(reply.body);
@@ -286,6 +307,14 @@ int hwdi_request_in_turn(
 }
 
 int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body) {
-    int result = hwdi_take_turn(session, deadline);
-    return result < 0 ? result : hwdi_request_in_turn(session, opcode, payload, size, fd, deadline, body);
+    int result;
+    do {
+        result = request_once(session, opcode, payload, size, fd, deadline, body);
+        // An answer that another worker may not give.
+        if (result == session->malfunction && hwdi_may_continue(session)) {
+            hwdi_lose(session, result, hwd_last_error());
+            result = HWDI_LOST;
+        }
+    } while (result == HWDI_LOST);
+    return result;
 }

@@ -7,9 +7,14 @@
 #include <unistd.h>
 
 static hwd_pool *make_pool(int fd, size_t size, void *bytes, bool writable) {
+    struct stat status = {0};
     hwd_pool *pool = malloc(sizeof *pool);
-    if (pool) *pool = (hwd_pool){1, fd, size, bytes, writable};
-    return pool;
+    if (pool && fstat(fd, &status) == 0) {
+        *pool = (hwd_pool){1, fd, size, bytes, writable, status.st_dev, status.st_ino};
+        return pool;
+    }
+    free(pool);
+    return NULL;
 }
 
 int hwd_pool_create(size_t size, hwd_pool **pool) {

@@ -1,16 +1,53 @@
 // SPDX-License-Identifier: MIT
-#include "session.h"
+#include "replay.h"
 
 #include <math.h>
 #include <stdio.h>
 
+// Sets properties after the frames that were sent before; HWDI_LOST: the worker was lost meanwhile.
+static int set_once(hwd_session *session, json checked, int64_t deadline) {
+    int result = hwdi_pump(session, deadline, hwdi_all_sent, NULL);
+    if (result == 0) return hwdi_fail(-ETIMEDOUT, "the session read no frame in time");
+    if (result < 0 || (result = hwdi_take_turn(session, deadline)) < 0) return result;
+    struct iovec part = {(void *)checked.at, checked.size};
+    entry *added = hwdi_all_sent(session, NULL) ? hwdi_new_entry(PROPERTIES_ENTRY, SET_PROPERTIES, &part, 1) : NULL;
+    if (!added) {
+        result = hwdi_all_sent(session, NULL) ? HWD_PARAMETER : HWDI_LOST;
+        hwdi_end_turn(session);
+        return result;
+    }
+    // Before frames that other threads append meanwhile. Where the worker is lost, hwdi_lose removes it.
+    added->sent = true;
+    hwdi_append(session, added);
+    waiter reply = {0};
+    hwdi_expect(session, &reply);
+    result = hwdi_send(session, SET_PROPERTIES, &part, 1, -1, deadline);
+    if (result == 0) {
+        result = hwdi_await_reply(session, &reply, deadline, NULL);
+    } else {
+        hwdi_forget(session, &reply);
+        free(reply.body);
+    }
+    if (result == HWDI_LOST) return result;
+    added->confirmed = result == 0;
+    if (result < 0) hwdi_remove_entry(session, added);
+    hwdi_fold_properties(session);
+    return result;
+}
+
 int hwd_set_properties(hwd_session *session, const char *properties, int timeout_ms) {
-    json checked;
+    json checked, value;
     if (!properties || !hwdi_json_check(properties, strlen(properties), &checked) || checked.at[0] != '{')
         return hwdi_fail(HWD_PARAMETER, "the properties are no JSON object");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
-    result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, hwdi_until(session, timeout_ms), NULL);
+    int64_t deadline = hwdi_until(session, timeout_ms);
+    if (session->call)
+        while ((result = set_once(session, checked, deadline)) == HWDI_LOST) continue;
+    else
+        result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, deadline, NULL);
+    if (result == 0 && session->replay && !session->prepared && hwdi_json_member(checked, "ReplaysAfterFailure", &value))
+        hwdi_keep_frames(session);
     hwdi_leave(session);
     return result;
 }
@@ -63,6 +100,42 @@ int hwd_set_string(hwd_session *session, const char *name, const char *value) {
     return set_one(session, name, &json);
 }
 
+static bool names_notices(json names) {
+    size_t place = 0;
+    json value;
+    bool is_empty = true, found = false;
+    while (hwdi_json_next(names, &place, NULL, &value)) {
+        is_empty = false;
+        char *name = hwdi_json_string(value);
+        found |= name && strcmp(name, "Notices") == 0;
+        free(name);
+    }
+    return is_empty || found;
+}
+
+// The library's own notice, after those of the worker.
+static void add_notice(const char *notice, char **values, json object) {
+    json old, added;
+    text notices = {0}, member = {0}, all = {0};
+    char *before = hwdi_json_member(object, "Notices", &old) ? hwdi_json_string(old) : NULL;
+    if (before) hwdi_add(&notices, before);
+    if (before) hwdi_add(&notices, "; ");
+    hwdi_add(&notices, notice);
+    hwdi_add(&member, "{\"Notices\":");
+    if (!notices.failed) hwdi_add_string(&member, notices.bytes);
+    hwdi_add(&member, "}");
+    if (!member.failed && hwdi_json_check(member.bytes, member.size, &added)) hwdi_add_merged(&all, object, added);
+    if (all.bytes && !all.failed) {
+        free(*values);
+        *values = all.bytes;
+    } else {
+        free(all.bytes);
+    }
+    free(before);
+    free(notices.bytes);
+    free(member.bytes);
+}
+
 int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms, char **values) {
     json checked;
     if (!values) return hwdi_fail(-EINVAL, "hwd_copy_properties has no place for the values");
@@ -81,6 +154,8 @@ int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms,
         result = hwdi_ended(session);
     } else if (result == 0) {
         *values = body;
+        if (session->replay && session->replay->notice[0] && names_notices(checked))
+            add_notice(session->replay->notice, values, found);
     }
     hwdi_leave(session);
     return result;

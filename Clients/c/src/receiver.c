@@ -115,7 +115,19 @@ int hwdi_next_message(hwd_session *session, message *out) {
     return -1;
 }
 
-void hwdi_free_receiver(receiver *in) {
+static void close_fds(receiver *in) {
     for (uint32_t i = 0; i < in->fd_count; i++) hwdi_close(in->fds[i]);
+    in->fd_count = 0;
+}
+
+void hwdi_free_receiver(receiver *in) {
+    close_fds(in);
     free(in->buffer);
+}
+
+void hwdi_lose_receiver(hwd_session *session) {
+    receiver *in = &session->in;
+    close_fds(in);
+    in->start = in->end = 0;
+    in->sequence = session->sequence = 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Creation, the end, and what all kinds of sessions do alike.
-#include "session.h"
+#include "replay.h"
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -101,15 +101,15 @@ static char *read_text(json reply, const char *name) {
 }
 
 // The members that the kinds' replies share; NULL or what is wrong.
-static const char *read_reply(hwd_session *session, json reply) {
-    hwd_session_info *info = &session->info;
+static const char *read_reply(created *made, json reply) {
+    hwd_session_info *info = &made->info;
     const struct kind *kind = &kinds[info->kind];
     json member;
     bool hardware;
-    info->session = session->texts[0] = read_text(reply, "session");
-    info->codec_id = session->texts[1] = read_text(reply, kind->id_member);
-    info->fallback_reason = session->texts[2] = read_text(reply, "fallback_reason");
-    info->device_reason = session->texts[3] = read_text(reply, "device_reason");
+    info->session = made->texts[0] = read_text(reply, "session");
+    info->codec_id = made->texts[1] = read_text(reply, kind->id_member);
+    info->fallback_reason = made->texts[2] = read_text(reply, "fallback_reason");
+    info->device_reason = made->texts[3] = read_text(reply, "device_reason");
     if (!info->session || !is_id(info->session)) return "session";
     if (!info->codec_id) return kind->id_member;
     if (!hwdi_json_member(reply, kind->hardware_member, &member) || !hwdi_json_boolean(member, &hardware)) return kind->hardware_member;
@@ -117,6 +117,9 @@ static const char *read_reply(hwd_session *session, json reply) {
     if (!read_credits(reply, "max_frames_in_flight", &info->max_frames_in_flight)) return "max_frames_in_flight";
     if (info->kind != HWD_TRANSFER && !read_credits(reply, "max_packets_in_flight", &info->max_packets_in_flight))
         return "max_packets_in_flight";
+    // Absent where a daemon has no resumed-sessions.
+    read_credits(reply, "max_frames_held", &made->max_frames_held);
+    read_credits(reply, "reorder_depth", &made->reorder_depth);
     if (info->kind != HWD_DECOMPRESSION) return NULL;
     if (!read_size(reply, "width", &info->width)) return "width";
     if (!read_size(reply, "height", &info->height)) return "height";
@@ -135,6 +138,8 @@ static hwd_session *make_session(hwd_daemon *daemon, uint32_t kind) {
     session->owner = getpid();
     session->socket = session->epoll = session->ready = -1;
     session->last = &session->first;
+    session->log_end = &session->log;
+    session->process = 1;
     pthread_mutex_init(&session->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -150,83 +155,133 @@ static hwd_session *make_session(hwd_daemon *daemon, uint32_t kind) {
     return NULL;
 }
 
-static int exchange_create(hwd_session *session, const char *parameters, int64_t deadline) {
-    const char *method = kinds[session->info.kind].method;
+void hwdi_free_texts(char **texts) {
+    for (int i = 0; i < 4; i++) free(texts[i]);
+}
+
+int hwdi_exchange_create(const char *address, uint32_t kind, const char *parameters, int64_t deadline, created *made) {
+    const char *method = kinds[kind].method;
     char *reply;
     json found;
-    int result = session->socket = hwdi_connect(session->address, deadline);
-    if (result < 0 || (result = hwdi_exchange(session->socket, method, parameters, true, deadline, &reply)) < 0) return result;
-    result = hwdi_parameters(reply, method, &found);
-    const char *missing = result == 0 ? read_reply(session, found) : NULL;
-    free(reply);
-    if (missing) result = hwdi_fail(-EPROTO, "the reply to %s has no valid %s", method, missing);
+    memset(made, 0, sizeof *made);
+    made->info.size = sizeof made->info;
+    made->info.kind = kind;
+    int fd = hwdi_connect(address, deadline);
+    if (fd < 0) return fd;
+    int result = hwdi_exchange(fd, method, parameters, true, deadline, &reply);
+    if (result == 0) {
+        result = hwdi_parameters(reply, method, &found);
+        const char *missing = result == 0 ? read_reply(made, found) : NULL;
+        free(reply);
+        if (missing) result = hwdi_fail(-EPROTO, "the reply to %s has no valid %s", method, missing);
+    }
+    if (result == 0) return fd;
+    // A session's end is a message, which a daemon that has refused the session takes for a call.
+    hwdi_close(fd);
+    hwdi_free_texts(made->texts);
     return result;
 }
 
-int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout_ms, hwd_session **out) {
+// What another Create call needs.
+static int keep_call(hwd_session *session, const text *parameters, const char *properties) {
+    if (session->info.kind == HWD_DECOMPRESSION) return 0;
+    session->call = strdup(parameters->bytes);
+    session->properties = properties ? strdup(properties) : NULL;
+    return session->call && (session->properties || !properties) ? 0 : hwdi_fail_errno(ENOMEM, "a session");
+}
+
+static int connect_session(hwd_session *session, const char *parameters, int64_t deadline) {
+    created made;
+    int result = hwdi_exchange_create(session->address, session->info.kind, parameters, deadline, &made);
+    if (result < 0) return result;
+    session->socket = result;
+    session->info = made.info;
+    memcpy(session->texts[0], made.texts, sizeof made.texts);
+    if (session->info.kind == HWD_DECOMPRESSION) {
+        session->max_flights = session->info.max_packets_in_flight;
+        session->flights = calloc(session->max_flights, sizeof *session->flights);
+    }
+    session->max_releases = session->info.max_packets_in_flight;
+    session->releases = calloc(session->max_releases + 1, sizeof *session->releases);
+    bool has_memory = session->releases && (session->flights || session->info.kind != HWD_DECOMPRESSION);
+    if (has_memory && session->info.kind == HWD_COMPRESSION) has_memory = hwdi_make_replay(session, &made);
+    return has_memory ? 0 : hwdi_fail_errno(ENOMEM, "a session");
+}
+
+int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, hwd_session **out) {
     // hwdi_add… has recorded the cause, except where memory ran out.
     if (!parameters->bytes) return hwdi_fail_errno(ENOMEM, "a call");
-    hwdi_add(parameters, "}");
     hwd_session *session = parameters->failed ? NULL : make_session(daemon, kind);
-    if (!session) {
-        bool refused = parameters->failed;
-        free(parameters->bytes);
-        return refused ? HWD_PARAMETER : hwdi_fail_errno(errno ? errno : ENOMEM, "a session");
-    }
+    int result = parameters->failed ? HWD_PARAMETER : session ? 0 : hwdi_fail_errno(errno ? errno : ENOMEM, "a session");
+    if (result == 0) result = keep_call(session, parameters, properties);
+    if (!parameters->failed) hwdi_add_object(parameters, "properties", properties);
+    hwdi_add(parameters, "}");
+    if (result == 0 && parameters->failed) result = HWD_PARAMETER;
     // A comma precedes each member.
     parameters->bytes[0] = '{';
-    int result = exchange_create(session, parameters->bytes, hwdi_deadline(timeout_ms > 0 ? timeout_ms : -1, CALL_TIMEOUT));
+    if (result == 0)
+        result = connect_session(session, parameters->bytes, hwdi_deadline(timeout_ms > 0 ? timeout_ms : -1, CALL_TIMEOUT));
     free(parameters->bytes);
-    if (result == 0) {
-        const hwd_session_info *info = &session->info;
-        session->timeout = timeout_ms > 0 ? timeout_ms : SESSION_TIMEOUT;
-        session->max_flights = kind == HWD_DECOMPRESSION ? info->max_packets_in_flight : info->max_frames_in_flight;
-        session->flights = calloc(session->max_flights, sizeof *session->flights);
-        if (!session->flights) result = hwdi_fail_errno(ENOMEM, "a session");
+    if (result < 0) {
+        hwd_destroy(session);
+        return result;
     }
-    if (result == 0) {
-        *out = session;
-        return 0;
-    }
-    // A session's end is a message, which a daemon that has refused the session takes for a call.
-    hwdi_close(session->socket);
-    session->socket = -1;
-    hwd_destroy(session);
-    return result;
+    session->timeout = timeout_ms > 0 ? timeout_ms : SESSION_TIMEOUT;
+    *out = session;
+    return 0;
 }
 
 int hwd_get_info(hwd_session *session, hwd_session_info *info) {
     if (!session || !info) return hwdi_fail(-EINVAL, "hwd_get_info needs a session and a place for the information");
-    return hwdi_return(info, &session->info, sizeof session->info);
-}
-
-int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
-    static const uint32_t opcodes[] = {
-        [HWD_COMPRESSION] = COMPLETE_FRAMES, [HWD_DECOMPRESSION] = FINISH_DELAYED_FRAMES, [HWD_TRANSFER] = FINISH_FRAMES};
+    result = hwdi_return(info, &session->info, sizeof session->info);
+    hwdi_leave(session);
+    return result;
+}
+
+// Of a compression or transfer session: the log repeats the request where the worker is lost.
+static int complete_logged(hwd_session *session, uint32_t opcode, int64_t until_pts, int64_t deadline) {
     uint8_t payload[8];
     put_64(payload, (uint64_t)until_pts);
-    struct iovec part = {payload, session->info.kind == HWD_COMPRESSION ? sizeof payload : 0};
-    int64_t deadline = hwdi_until(session, timeout_ms);
-    waiter *reply = NULL;
-    if (session->event_count > MAX_UNFETCHED_EVENTS || session->completions > MAX_UNFETCHED_EVENTS)
-        result = hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
-    else if (!(reply = calloc(1, sizeof *reply)))
-        result = hwdi_fail_errno(ENOMEM, "hwd_complete");
-    if (result == 0) result = hwdi_take_turn(session, deadline);
+    struct iovec part = {payload, opcode == COMPLETE_FRAMES ? sizeof payload : 0};
+    entry *added = hwdi_new_entry(COMPLETION_ENTRY, opcode, &part, 1);
+    if (!added) return -ENOMEM;
+    added->pts = until_pts;
+    hwdi_append(session, added);
+    return hwdi_send_entry(session, added, deadline);
+}
+
+static int complete_decoding(hwd_session *session, int64_t deadline) {
+    waiter *reply = calloc(1, sizeof *reply);
+    if (!reply) return hwdi_fail_errno(ENOMEM, "hwd_complete");
+    int result = hwdi_take_turn(session, deadline);
     if (result == 0) {
         reply->completes = true;
         session->completions++;
         // Before it is sent: another thread may receive the answer as soon as this one waits.
         hwdi_expect(session, reply);
-        result = hwdi_send(session, opcodes[session->info.kind], &part, 1, -1, deadline);
+        result = hwdi_send(session, FINISH_DELAYED_FRAMES, NULL, 0, -1, deadline);
         if (result < 0) {
             hwdi_forget(session, reply);
             session->completions--;
         }
     }
     if (result < 0) free(reply);
+    return result;
+}
+
+int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
+    int result = hwdi_enter(session, 0);
+    if (result < 0) return result;
+    int64_t deadline = hwdi_until(session, timeout_ms);
+    if (session->event_count > MAX_UNFETCHED_EVENTS || session->completions > MAX_UNFETCHED_EVENTS)
+        result = hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
+    else if (session->info.kind == HWD_DECOMPRESSION)
+        result = complete_decoding(session, deadline);
+    else
+        result = complete_logged(
+            session, session->info.kind == HWD_COMPRESSION ? COMPLETE_FRAMES : FINISH_FRAMES, until_pts, deadline);
     hwdi_leave(session);
     return result;
 }
@@ -270,7 +325,15 @@ static void free_memory(hwd_session *session) {
     }
     hwd_pool_unref(session->frames);
     hwd_pool_unref(session->packets);
-    for (size_t i = 0; i < sizeof session->texts / sizeof *session->texts; i++) free(session->texts[i]);
+    for (size_t i = 0; i < sizeof session->texts / sizeof *session->texts; i++) hwdi_free_texts(session->texts[i]);
+    for (entry *at = session->log, *next; at; at = next) {
+        next = at->next;
+        hwdi_free_entry(at);
+    }
+    hwdi_free_replay(session->replay);
+    free(session->releases);
+    free(session->call);
+    free(session->properties);
     free(session->slots);
     free(session->flights);
     free(session->address);

@@ -14,13 +14,13 @@ typedef struct item {
     hwd_pool *memory;
     void *bytes; // owned: format, reason, side data
     size_t size; // of bytes
+    uint32_t process;    // whose memory it is; 0: the session's own
+    struct item *format; // owned: a format event that precedes the packet, while packets are held back
 } item;
 
-// A frame or packet that the worker has.
+// A packet to decode that the worker has.
 typedef struct flight {
     uint64_t number;
-    uint32_t pools[2];    // 0: none
-    int32_t slot;         // of the session's own frames; -1
     bool reports_release; // its memory is the app's
     uint64_t offset, size; // of a packet in the session's own pool
 } flight;
@@ -32,8 +32,29 @@ typedef struct waiter {
     bool completes;    // allocated; its answer is HWD_EVENT_COMPLETED
     bool answered;
     int32_t status;
+    bool lost;  // with the worker: the request has to be repeated
     char *body; // with a NUL
 } waiter;
+
+// Something that the worker was sent, or will be, and that another worker would need: of compression and transfer sessions.
+typedef struct entry {
+    struct entry *next;
+    enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY } kind;
+    uint32_t opcode;
+    uint8_t *payload; // the message
+    size_t size;
+    bool sent;         // to the present worker
+    bool confirmed;    // properties: a worker has taken them
+    uint64_t number;   // of a frame
+    int64_t pts;       // of a frame; of a completion: up to which frame
+    int32_t slot;      // of the session's own frames; -1
+    int32_t copy;      // slot of the copy; -1
+    bool read;         // by the present worker
+    bool returned;     // the frame's memory is the app's again
+    bool coded;        // the present worker has sent its packet
+    bool delivered;    // the packet went to the app
+    hwd_transfer *transfer; // owned: the planes of a transfer
+} entry;
 
 typedef struct registered_pool {
     struct registered_pool *next;
@@ -64,10 +85,17 @@ typedef struct receiver {
     uint32_t sequence;
 } receiver;
 
-struct hwd_session {
-    // Fixed after Create.
+// What Create's reply says.
+typedef struct created {
     hwd_session_info info;
     char *texts[4]; // of info
+    uint32_t max_frames_held, reorder_depth;
+} created;
+
+enum { MAX_RESTARTS = 3 }; // as the daemon has it
+
+struct hwd_session {
+    // Fixed after Create.
     char *address;
     pid_t owner;
     int malfunction; // the status of a worker that died or broke the protocol
@@ -83,8 +111,27 @@ struct hwd_session {
     int epoll, ready; // -1 until hwd_get_fd
     bool is_ready;
 
+    hwd_session_info info;
+    char *texts[1 + MAX_RESTARTS][4]; // of info; an app may have those of earlier ones
     int end; // why every later call fails; 0
     char end_reason[1024];
+
+    // Going on in another process (restart.c).
+    int failed; // why the present worker can do no more; 0
+    char failed_reason[1024];
+    bool recovering;    // a thread creates the next session
+    uint32_t process;   // counts workers, from 1
+    char *call;         // the members of Create but properties; NULL where a session cannot go on
+    char *properties;   // a JSON object; NULL: none
+    bool prepared;
+    entry *log, **log_end;
+    struct replay *replay; // of a compression session
+
+    // Messages that another thread's turn, or a full socket, delays.
+    uint64_t *releases; // packets to give back
+    uint32_t release_count, max_releases;
+    bool completes_again; // CompleteFrames up to `again_pts`
+    int64_t again_pts;
 
     receiver in;
     uint32_t sequence; // of the last message sent
@@ -114,7 +161,8 @@ struct hwd_session {
     uint32_t frames_number;
     uint64_t slot_size;
     uint32_t slot_count;
-    uint8_t *slots; // 0: free, 1: the app's, 2: with the worker
+    uint32_t spare_slots; // that may keep frames which the worker has read
+    uint8_t *slots; // 0: free, 1: the app's, 2: the session's
     bool making_frames;
 
     // Decompression: where packets are copied to.
@@ -132,8 +180,11 @@ int hwdi_enter(hwd_session *session, uint32_t kind);
 void hwdi_leave(hwd_session *session);
 // When a timeout of a session's function is over.
 int64_t hwdi_until(const hwd_session *session, int timeout_ms);
-// Creates a session by a call with these parameters.
-int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout_ms, hwd_session **out);
+// Creates a session by a call with these parameters, which are freed, and these properties.
+int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, hwd_session **out);
+// Sends a Create call on a new connection: its socket, or an error.
+int hwdi_exchange_create(const char *address, uint32_t kind, const char *parameters, int64_t deadline, created *reply);
+void hwdi_free_texts(char **texts);
 // Adds ,"name":value.
 void hwdi_add_member(text *to, const char *name, const char *value);
 void hwdi_add_object(text *to, const char *name, const char *object);
@@ -142,6 +193,8 @@ void hwdi_add_time_base(text *to, hwd_rational time_base);
 
 // ---- link.c; locked
 
+// A result of functions that send and wait: the worker is lost, and the session may go on. Never a public function's.
+#define HWDI_LOST (-0x40000000)
 // Ends the session, unless it has ended.
 void hwdi_end(hwd_session *session, int status, const char *reason);
 // Ends it because the worker broke the protocol.
@@ -157,17 +210,56 @@ void hwdi_end_turn(hwd_session *session);
 // Expects the reply to the message that this turn sends.
 void hwdi_expect(hwd_session *session, waiter *reply);
 void hwdi_forget(hwd_session *session, waiter *reply);
-// Sends a message and ends the turn; `fd` is -1 or a descriptor.
+// Sends a message in this turn; `fd` is -1 or a descriptor.
+int hwdi_write(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline);
+// The same, and ends the turn.
 int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline);
 // Waits for a reply that is expected, and forgets it; its body, which the caller frees, unless `body` is NULL.
 int hwdi_await_reply(hwd_session *session, waiter *reply, int64_t deadline, char **body);
-// Sends a message in this turn and waits for its reply.
+// Sends a message in this turn, keeps the turn, and waits for the reply.
 int hwdi_request_in_turn(
     hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body);
+// The same in a turn of its own, again where the worker was lost.
 int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body);
 // Sends `invalidate` if that needs no waiting.
 void hwdi_send_invalidate(hwd_session *session);
 void hwdi_changed(hwd_session *session);
+bool hwdi_is_lost(hwd_session *session, void *context);
+
+// ---- restart.c; locked
+
+// Ends the session, or lets it go on in another process, because the worker can do no more.
+void hwdi_lose(hwd_session *session, int status, const char *reason);
+bool hwdi_may_continue(const hwd_session *session);
+// Goes on in another process, or ends the session. Unlocks meanwhile.
+void hwdi_recover(hwd_session *session);
+// The daemon's answer about a session's end, which the caller frees; an error, or 0 while it runs.
+int hwdi_ask_result(const char *address, const char *session, int64_t deadline, char **reply, json *found);
+
+// ---- log.c; locked
+
+entry *hwdi_new_entry(enum entry_kind kind, uint32_t opcode, const struct iovec *parts, int count);
+void hwdi_free_entry(entry *freed);
+void hwdi_append(hwd_session *session, entry *added);
+void hwdi_remove_entry(hwd_session *session, entry *removed);
+entry *hwdi_find_frame(hwd_session *session, uint64_t number);
+// Frames that the worker has not read.
+uint32_t hwdi_unread(const hwd_session *session);
+// Waits for a credit: 0, or an error. Nothing else may wait before the frame is appended.
+int hwdi_wait_credit(hwd_session *session, int64_t deadline);
+// Sends what was appended, and takes it back where that fails.
+int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline);
+// Sends what can be sent now, if no other thread sends.
+void hwdi_advance(hwd_session *session);
+bool hwdi_all_sent(hwd_session *session, void *context);
+// The oldest request for results that was sent; NULL if there is none.
+entry *hwdi_first_completion(hwd_session *session);
+// Makes properties that no remaining frame preceded part of the next Create call.
+void hwdi_fold_properties(hwd_session *session);
+// Prepares the log for another worker.
+void hwdi_rewind(hwd_session *session);
+// Gives a packet back with the next message.
+void hwdi_release_later(hwd_session *session, uint64_t remote);
 
 // ---- receiver.c
 
@@ -176,6 +268,8 @@ int hwdi_next_message(hwd_session *session, message *out);
 // Whether hwdi_next_message has something to do without reading the socket.
 bool hwdi_has_message(const hwd_session *session);
 void hwdi_free_receiver(receiver *in);
+// Forgets what was received and counted, for another connection.
+void hwdi_lose_receiver(hwd_session *session);
 
 // ---- handlers.c, pictures.c; locked
 
@@ -202,8 +296,12 @@ void hwdi_signal(hwd_session *session);
 flight *hwdi_find_flight(hwd_session *session, uint64_t number);
 // Waits for a credit and takes it; the flight's number is new. The result may move when another is added or removed.
 int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number);
-// Frees a flight's credit, slot and memory.
+// Frees a flight's credit and memory.
 void hwdi_end_flight(hwd_session *session, flight *ended);
+// The memory of a registered pool, also of one that is being removed; NULL if there is none.
+hwd_pool *hwdi_registered_pool(hwd_session *session, uint32_t number);
+// Sends AddPool in this turn and waits for the reply.
+int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int64_t deadline);
 // The memory of a pool that frames and packets may name; NULL if there is none.
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline);

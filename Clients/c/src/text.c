@@ -51,3 +51,36 @@ void hwdi_add_hex(text *to, const uint8_t *bytes, size_t size) {
     for (size_t i = 0; i < size; i++)
         hwdi_add_bytes(to, (const char[]){digits[bytes[i] >> 4], digits[bytes[i] & 15]}, 2);
 }
+
+static bool has_key(json object, json name) {
+    size_t place = 0;
+    json key, value;
+    char *wanted = hwdi_json_string(name);
+    bool found = false;
+    while (wanted && !found && hwdi_json_next(object, &place, &key, &value)) {
+        char *other = hwdi_json_string(key);
+        found = other && strcmp(wanted, other) == 0;
+        free(other);
+    }
+    free(wanted);
+    return found;
+}
+
+static void add_pair(text *to, json key, json value) {
+    if (to->size > 0 && to->bytes[to->size - 1] != '{') hwdi_add(to, ",");
+    hwdi_add_bytes(to, key.at, key.size);
+    hwdi_add(to, ":");
+    hwdi_add_bytes(to, value.at, value.size);
+}
+
+void hwdi_add_merged(text *to, json base, json over) {
+    size_t place = 0;
+    json key, value;
+    hwdi_add(to, "{");
+    while (hwdi_json_next(base, &place, &key, &value))
+        if (!has_key(over, key)) add_pair(to, key, value);
+    place = 0;
+    while (hwdi_json_next(over, &place, &key, &value))
+        if (value.at[0] != 'n') add_pair(to, key, value);
+    hwdi_add(to, "}");
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session.h"
+#include "replay.h"
 
 static void add_image(text *call, const char *name, const hwd_image *image) {
     text inner = {0};
@@ -44,7 +44,7 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     add_image(&call, "target", &given.target);
     hwdi_add_object(&call, "options", given.options);
     hwdi_add_member(&call, "device", given.device);
-    result = hwdi_create(daemon, HWD_TRANSFER, &call, given.timeout_ms, session);
+    result = hwdi_create(daemon, HWD_TRANSFER, &call, NULL, given.timeout_ms, session);
     if (result < 0) return result;
     (*session)->info.width = given.width;
     (*session)->info.height = given.height;
@@ -83,26 +83,30 @@ static int check_frame(hwd_session *session, hwd_transfer *frame) {
     return check_side(session, frame->target_pool, to, frame->target, frame->target_plane_count, true);
 }
 
-static int send_frame(hwd_session *session, hwd_transfer *frame, uint64_t number, int64_t deadline) {
+// The message, in a log entry.
+static entry *make_entry(const hwd_transfer *frame) {
     uint8_t payload[24 + 2 * 16 * HWD_MAX_PLANES];
-    put_64(payload, number);
     put_32(payload + 8, frame->source_pool);
     put_32(payload + 12, frame->target_pool);
     const hwd_color *color = &frame->color;
     const uint8_t bytes[8] = {frame->flags & HWD_HAS_COLOR ? 1 : 0, color->primaries, color->transfer, color->matrix, color->full_range,
                               color->chroma_location, (uint8_t)frame->source_plane_count, (uint8_t)frame->target_plane_count};
+    put_64(payload, frame->number);
     memcpy(payload + 16, bytes, sizeof bytes);
     uint8_t *end = put_planes(payload + 24, frame->source, frame->source_plane_count);
     end = put_planes(end, frame->target, frame->target_plane_count);
     struct iovec part = {payload, (size_t)(end - payload)};
-    int result = hwdi_take_turn(session, deadline);
-    if (result < 0) return result;
-    // Another thread may have removed a pool meanwhile.
-    if ((result = check_frame(session, frame)) < 0) {
-        hwdi_end_turn(session);
-        return result;
+    entry *made = hwdi_new_entry(FRAME_ENTRY, TRANSFER_FRAME, &part, 1);
+    if (!made) return NULL;
+    made->number = frame->number;
+    made->transfer = malloc(sizeof *made->transfer);
+    if (made->transfer) {
+        *made->transfer = *frame;
+        return made;
     }
-    return hwdi_send(session, TRANSFER_FRAME, &part, 1, -1, deadline);
+    hwdi_free_entry(made);
+    hwdi_fail_errno(ENOMEM, "a frame");
+    return NULL;
 }
 
 int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int timeout_ms) {
@@ -110,20 +114,48 @@ int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int timeout_m
     int result = hwdi_take(&given, sizeof given, frame);
     if (result < 0 || (result = hwdi_enter(session, HWD_TRANSFER)) < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);
-    uint64_t number;
     result = check_frame(session, &given);
-    if (result == 0) result = hwdi_take_credit(session, deadline, "frames", &number);
+    if (result == 0) result = hwdi_wait_credit(session, deadline);
+    // Another thread may have removed a pool meanwhile.
+    if (result == 0) result = check_frame(session, &given);
     if (result == 0) {
-        result = send_frame(session, &given, number, deadline);
-        flight *taken = hwdi_find_flight(session, number);
-        if (result < 0 && taken) {
-            hwdi_end_flight(session, taken);
-            hwdi_changed(session);
-        } else if (result == 0) {
-            given.number = number;
-            result = hwdi_return(frame, &given, sizeof given);
+        given.number = session->last_number + 1;
+        entry *made = make_entry(&given);
+        result = -ENOMEM;
+        if (made) {
+            session->last_number++;
+            hwdi_append(session, made);
+            result = hwdi_send_entry(session, made, deadline);
         }
+        if (result == 0) result = hwdi_return(frame, &given, sizeof given);
     }
     hwdi_leave(session);
     return result;
+}
+
+// The bytes from a picture's first sample to its last.
+static void extent(const hwd_plane *planes, uint32_t count, uint64_t *start, uint64_t *end) {
+    *start = UINT64_MAX, *end = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        // hwdi_check_planes has set rows and row_bytes, and seen that the pool has room.
+        uint64_t last = planes[i].offset + (uint64_t)planes[i].stride * (planes[i].rows - 1) + planes[i].row_bytes;
+        if (planes[i].offset < *start) *start = planes[i].offset;
+        if (last > *end) *end = last;
+    }
+}
+
+static bool overwrites(hwd_session *session, const hwd_transfer *writer, const hwd_transfer *reader) {
+    uint64_t start, end, first, last;
+    hwd_pool *written = hwdi_registered_pool(session, writer->target_pool), *read = hwdi_registered_pool(session, reader->source_pool);
+    if (!written || !read) return true;
+    extent(writer->target, writer->target_plane_count, &start, &end);
+    extent(reader->source, reader->source_plane_count, &first, &last);
+    return written->file == read->file && written->device == read->device && start < last && first < end;
+}
+
+uint64_t hwdi_overwritten(hwd_session *session) {
+    for (entry *writer = session->log; writer; writer = writer->next)
+        for (entry *reader = session->log; writer->transfer && reader; reader = reader->next)
+            if (reader->transfer && overwrites(session, writer->transfer, reader->transfer)) return writer->number;
+    return 0;
 }

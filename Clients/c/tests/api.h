@@ -30,6 +30,9 @@ hwd_session *open_session(hwd_daemon *daemon);
 int encode(hwd_session *session, int64_t number, int timeout_ms);
 // Fetches and releases up to the answer to hwd_complete; the number of packets.
 int finish(hwd_session *session);
+// Sends a signal to the process that serves the session; kills it.
+void signal_worker(hwd_daemon *daemon, hwd_session *session, int number);
+void kill_worker(hwd_daemon *daemon, hwd_session *session);
 
 void test_structures(hwd_daemon *daemon);
 void test_refused_sessions(hwd_daemon *daemon);

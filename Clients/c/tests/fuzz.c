@@ -21,6 +21,7 @@ static char address[32];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sent stream[MAX_MESSAGES];
 static int stream_length;
+static bool keeps_frames;     // Create says how many frames a client that goes on elsewhere keeps
 static unsigned reply_fault; // the reply to Create is mutated, unless 0
 
 static unsigned random_below(unsigned limit) {
@@ -93,7 +94,7 @@ static void make_stream(void) {
         memset(add(65, 40, false), 1, 40);
         fake_put(add(73, 40, false), 1, 8);
         add_packet(1, 1, 500);
-        add_packet(2, UINT32_MAX, 100);
+        if (!keeps_frames) add_packet(2, UINT32_MAX, 100);
     } else if (kind == HWD_DECOMPRESSION) {
         add_arena(1);
         add_picture(1);
@@ -143,13 +144,17 @@ static void serve(int fd) {
     size_t expected = kind == HWD_COMPRESSION ? 88 + 24 : kind == HWD_DECOMPRESSION ? 64 + 16 : 104 + 16;
     memcpy(messages, stream, sizeof messages);
     strcpy(reply, fake_reply(kind));
+    // Half of the compression sessions keep frames, to go on elsewhere.
+    if (kind == HWD_COMPRESSION && keeps_frames) strcpy(strstr(reply, "}}"), ",\"max_frames_held\":3,\"reorder_depth\":1}}");
     if (reply_fault) reply[reply_fault / 256 % strlen(reply)] = (char)reply_fault;
     pthread_mutex_unlock(&lock);
     uint8_t request[128];
     // addPool, then its reply.
     if (!fake_send(fd, reply, strlen(reply) + 1, -1) || !fake_read(fd, request, 16 + 16)) return;
     uint8_t ok[24] = {8, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1};
-    if (!fake_send(fd, ok, sizeof ok, -1) || !fake_read(fd, request, expected)) return;
+    if (!fake_send(fd, ok, sizeof ok, -1)) return;
+    // A session that goes on sends what it has not lost.
+    if (!strstr(call, "\"resumes\"") && !fake_read(fd, request, expected)) return;
     for (int i = 0; i < count_of_messages; i++)
         fake_send(fd, messages[i].bytes, messages[i].size, messages[i].has_memory && messages[i].size > 0 ? memory : -1);
 }
@@ -228,6 +233,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
         pthread_mutex_lock(&lock);
         kind = 1 + (int)random_below(3);
+        keeps_frames = random_below(2);
         make_stream();
         if (i > 3) mutate();
         reply_fault = random_below(20) == 0 ? random_below(1 << 16) : 0;

@@ -17,7 +17,8 @@ typedef struct HwdBase {
     GstElement *element;
     GstPad *source_pad;
     const char *kind; // "Encoder", "Decoder"
-    // Handles a result in the task; takes the item.
+    gboolean is_direct; // sessions that open pass results on without the task where they can
+    // Handles a result, in the task or the receiving thread; takes the item.
     GstFlowReturn (*handle)(gpointer element, HwdStream *stream, HwdItem *item);
 
     HwdProperties properties;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames on their way to the session.
+#include <sched.h>
 #include <string.h>
 
 #include "encoder.h"
@@ -119,6 +120,8 @@ int hwd_encoder_send(HwdEncoder *encoder, HwdStream *stream, GstVideoCodecFrame 
     hwd_stream_begin(stream);
     int result = hwd_encode(stream->session, &sent, HWD_DEFAULT_TIMEOUT);
     hwd_stream_sent(stream, result < 0 ? 0 : sent.number, frame->system_frame_number, in_place ? input : NULL);
+    // The worker's thread that the message woke may wait for this CPU, and a live source makes its next frame first.
+    if (result == 0 && encoder->is_live) sched_yield();
     if (result == 0) encoder->last_pts = sent.pts;
     else if (!in_place) hwd_discard_frame(stream->session, &sent);
     return result;

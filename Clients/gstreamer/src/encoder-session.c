@@ -100,6 +100,7 @@ gboolean hwd_encoder_open(HwdEncoder *encoder) {
     HWD_INIT(info);
     hwd_get_info(session, &info);
     hwd_encoder_report_latency(encoder, expected_delay(encoder, &info));
+    encoder->base.is_direct = encoder->is_live;
     hwd_base_open(&encoder->base, session, hwd_encoder_convert, MAX_PACKETS, G_MAXUINT);
     GstFlowReturn flow = hwd_encoder_take_format(encoder, record);
     gst_buffer_unref(record);

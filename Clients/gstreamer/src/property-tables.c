@@ -132,7 +132,7 @@ const HwdPropertySpec hwd_encoder_properties[] = {
      "Constant quantization parameter of P pictures; I and B follow it. Excludes every other rate property."},
     {"Quality", "quality", HWD_NUMBER, HWD_LIVE, FALSE,
      0, 1, NULL,
-     "Constant quality, the default when no rate is set. x265: CRF = 40 - 38 * Quality. Excludes AverageBitRate, QP and ConstantBitRate. Default: 0.5."},
+     "Constant quality, the default when no rate is set. x265: CRF = 40 - 38 * Quality. Excludes AverageBitRate, QP and ConstantBitRate. Default: 0.4."},
     {"RealTime", "real-time", HWD_BOOLEAN, HWD_LIVE, FALSE,
      0, 0, NULL,
      "Keep up with a live source: no look-ahead, no reordering, one frame in the encoder at a time. A session that begins with true does not reorder frames later either. Default: false."},

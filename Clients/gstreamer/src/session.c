@@ -32,22 +32,48 @@ GstFlowReturn hwd_base_lost(HwdBase *base, HwdStream *stream) {
     return GST_FLOW_ERROR;
 }
 
+// Says that the session went on in another process, and why.
+static void post_restart(HwdBase *base, HwdStream *stream) {
+    enum { TIMEOUT = 2000 };
+    gchar *reason = NULL;
+    char *values;
+    if (hwd_copy_properties(stream->session, "[\"Notices\"]", TIMEOUT, &values) == 0) {
+        reason = hwd_json_find(values, "Notices");
+        hwd_free(values);
+    }
+    hwd_session_info info;
+    HWD_INIT(info);
+    hwd_get_info(stream->session, &info);
+    GST_ELEMENT_WARNING(base->element, STREAM, ENCODE, ("%s", reason ? reason : "the session went on in another process"),
+                        ("%s%s%s", info.codec_id ? info.codec_id : "", info.fallback_reason ? ": " : "", info.fallback_reason ? info.fallback_reason : ""));
+    g_free(reason);
+}
+
+// Passes one result on, in the task or in the receiving thread.
+static void deliver(gpointer owner, HwdStream *stream, HwdItem *item) {
+    HwdBase *base = owner;
+    if (item->event.type == HWD_ITEM_RESTARTED) {
+        post_restart(base, stream);
+        return hwd_item_free(item);
+    }
+    gboolean is_last = item->event.type == HWD_EVENT_COMPLETED;
+    GstFlowReturn flow = base->handle(base->element, stream, item);
+    if (is_last) hwd_stream_completed(stream);
+    if (flow == GST_FLOW_OK) return;
+    GST_DEBUG_OBJECT(base->element, "downstream: %s", gst_flow_get_name(flow));
+    set_flow(base, flow);
+    // Nobody takes the results: the sender need not wait for them.
+    hwd_stream_stop(stream);
+    gst_pad_pause_task(base->source_pad);
+}
+
 // The task: one result, then it is called again.
 static void push_next(gpointer data) {
     HwdBase *base = data;
     HwdStream *stream = hwd_base_stream(base);
     HwdItem *item = stream ? hwd_stream_next(stream) : NULL;
     if (item) {
-        gboolean is_last = item->event.type == HWD_EVENT_COMPLETED;
-        GstFlowReturn flow = base->handle(base->element, stream, item);
-        if (is_last) hwd_stream_completed(stream);
-        if (flow != GST_FLOW_OK) {
-            GST_DEBUG_OBJECT(base->element, "downstream: %s", gst_flow_get_name(flow));
-            set_flow(base, flow);
-            // Nobody takes the results: the sender need not wait for them.
-            hwd_stream_stop(stream);
-            gst_pad_pause_task(base->source_pad);
-        }
+        deliver(base, stream, item);
     } else {
         gst_pad_pause_task(base->source_pad);
         if (stream) hwd_base_lost(base, stream);
@@ -82,7 +108,7 @@ gboolean hwd_base_is_relinked(HwdBase *base) {
 }
 
 void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
-    HwdStream *stream = hwd_stream_new(session, convert, max_items, max_pending);
+    HwdStream *stream = hwd_stream_new(session, convert, max_items, max_pending, base->is_direct ? deliver : NULL, base);
     g_mutex_lock(&base->lock);
     base->stream = stream;
     base->flow = GST_FLOW_OK;

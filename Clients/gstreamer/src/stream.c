@@ -30,6 +30,7 @@ void hwd_stream_unref(HwdStream *stream) {
     g_hash_table_destroy(stream->flights);
     g_mutex_clear(&stream->lock);
     g_cond_clear(&stream->changed);
+    g_cond_clear(&stream->arrived);
     g_free(stream->reason);
     g_free(stream);
 }
@@ -56,7 +57,7 @@ static guint32 take_frame(HwdStream *stream, const hwd_event *event) {
     if (!is_last || flight->has_result) return frame;
     flight->has_result = TRUE;
     stream->received++;
-    stream->delay = MAX(stream->delay, (guint)(stream->sent - stream->received));
+    if (stream->received > stream->repeated) stream->delay = MAX(stream->delay, (guint)(stream->sent - stream->received));
     forget_flight(stream, event->number, flight);
     return frame;
 }
@@ -74,15 +75,50 @@ static void release_input(HwdStream *stream, guint64 number) {
     if (input) gst_buffer_unref(input);
 }
 
+static void add_item(HwdStream *stream, HwdItem *item) {
+    g_queue_push_tail(&stream->items, item);
+    g_cond_signal(&stream->arrived);
+    g_cond_broadcast(&stream->changed);
+}
+
+// Without waking the task, which takes as long as to encode a tenth of a small picture.
+static void deliver(HwdStream *stream, HwdItem *item) {
+    enum { SLOW_US = 2000 };
+    gint64 start = g_get_monotonic_time();
+    stream->deliver(stream->owner, stream, item);
+    g_mutex_lock(&stream->lock);
+    stream->handling = FALSE;
+    // A sink that waits for its clock, or a network, would keep this thread from the worker's messages.
+    if (g_get_monotonic_time() - start > SLOW_US) stream->deliver = NULL;
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+}
+
 static void receive(HwdStream *stream, const hwd_event *event) {
     HwdItem *item = hwd_item_new(event);
     gboolean is_kept = stream->convert(stream, event, item);
-    if (!is_kept && event->id && hwd_release(stream->session, event) < 0) GST_WARNING("memory is not given back: %s", hwd_last_error());
     g_mutex_lock(&stream->lock);
     if (event->type == HWD_EVENT_PACKET || event->type == HWD_EVENT_PICTURE || event->type == HWD_EVENT_REPORT)
         item->frame = take_frame(stream, event);
-    g_queue_push_tail(&stream->items, item);
-    g_cond_broadcast(&stream->changed);
+    gboolean is_direct = stream->deliver && g_queue_is_empty(&stream->items) && !stream->handling && !stream->stopping;
+    if (is_direct) stream->handling = TRUE;
+    else add_item(stream, item);
+    g_mutex_unlock(&stream->lock);
+    if (is_direct) deliver(stream, item);
+    // Last: the worker that wakes for it would run before the task.
+    if (!is_kept && event->id && hwd_release(stream->session, event) < 0) GST_WARNING("memory is not given back: %s", hwd_last_error());
+}
+
+// Whether the session went on in another process, which the task then says.
+static void look_for_restart(HwdStream *stream) {
+    hwd_session_info info;
+    HWD_INIT(info);
+    if (hwd_get_info(stream->session, &info) < 0 || info.restart_count == stream->info.restart_count) return;
+    hwd_event event = {.type = HWD_ITEM_RESTARTED};
+    g_mutex_lock(&stream->lock);
+    stream->info = info;
+    stream->repeated = stream->sent;
+    add_item(stream, hwd_item_new(&event));
     g_mutex_unlock(&stream->lock);
 }
 
@@ -92,6 +128,7 @@ static gpointer receive_all(gpointer data) {
     HWD_INIT(event);
     int result;
     while ((result = hwd_next_event(stream->session, &event, HWD_DEFAULT_TIMEOUT)) >= 0) {
+        look_for_restart(stream);
         if (result > 0 && event.type == HWD_EVENT_FRAME_RELEASED) release_input(stream, event.number);
         else if (result > 0) receive(stream, &event);
     }
@@ -103,21 +140,26 @@ static gpointer receive_all(gpointer data) {
     GST_DEBUG("the session has ended: %s", stream->reason);
     // The worker is gone: it reads nothing any more.
     g_hash_table_remove_all(stream->flights);
+    g_cond_signal(&stream->arrived);
     g_cond_broadcast(&stream->changed);
     g_mutex_unlock(&stream->lock);
     hwd_stream_unref(stream);
     return NULL;
 }
 
-HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
+HwdStream *hwd_stream_new(
+    hwd_session *session, HwdConvert convert, guint max_items, guint max_pending, HwdDeliver deliver, gpointer owner) {
     HwdStream *stream = g_new0(HwdStream, 1);
     stream->references = 1;
     stream->session = session;
     stream->convert = convert;
     stream->max_items = max_items;
     stream->max_pending = max_pending;
+    stream->deliver = deliver;
+    stream->owner = owner;
     g_mutex_init(&stream->lock);
     g_cond_init(&stream->changed);
+    g_cond_init(&stream->arrived);
     g_queue_init(&stream->items);
     stream->flights = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_flight);
     HWD_INIT(stream->info);
@@ -129,6 +171,7 @@ HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_it
 void hwd_stream_stop(HwdStream *stream) {
     g_mutex_lock(&stream->lock);
     stream->stopping = TRUE;
+    g_cond_signal(&stream->arrived);
     g_cond_broadcast(&stream->changed);
     g_mutex_unlock(&stream->lock);
     hwd_invalidate(stream->session);
@@ -209,6 +252,7 @@ static void give_up(HwdStream *stream) {
     stream->end = -ETIMEDOUT;
     g_free(stream->reason);
     stream->reason = g_strdup("the session did not return its frames in time");
+    g_cond_signal(&stream->arrived);
     g_cond_broadcast(&stream->changed);
 }
 
@@ -267,7 +311,7 @@ HwdItem *hwd_stream_next(HwdStream *stream) {
     g_mutex_lock(&stream->lock);
     stream->handling = FALSE;
     g_cond_broadcast(&stream->changed);
-    while (!stream->stopping && !stream->end && g_queue_is_empty(&stream->items)) g_cond_wait(&stream->changed, &stream->lock);
+    while (!stream->stopping && !stream->end && g_queue_is_empty(&stream->items)) g_cond_wait(&stream->arrived, &stream->lock);
     HwdItem *item = stream->stopping ? NULL : g_queue_pop_head(&stream->items);
     stream->handling = item != NULL;
     g_cond_broadcast(&stream->changed);

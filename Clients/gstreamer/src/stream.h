@@ -11,6 +11,9 @@ typedef struct HwdStream HwdStream;
 
 enum { HWD_NO_FRAME = 0xffffffff };
 
+// The type of an item's event where the session went on in another process.
+enum { HWD_ITEM_RESTARTED = 0 };
+
 // A result for the task of the source pad.
 typedef struct HwdItem {
     hwd_event event;   // without what its pointers name
@@ -24,22 +27,29 @@ typedef struct HwdItem {
 // Makes an item's buffer of an event, which is the session's until hwd_release. TRUE: the event was kept, and is given back later.
 typedef gboolean (*HwdConvert)(HwdStream *stream, const hwd_event *event, HwdItem *item);
 
+// Passes a result on, as the task does.
+typedef void (*HwdDeliver)(gpointer owner, HwdStream *stream, HwdItem *item);
+
 struct HwdStream {
     gint references;
     hwd_session *session;
-    hwd_session_info info;
+    hwd_session_info info; // the receiving thread changes it
     HwdConvert convert;
     GThread *receiver;
     guint max_items;   // results that wait for the task before no frame is sent
     guint max_pending; // frames without results, while a result waits
+    HwdDeliver deliver; // of live pipelines: the receiving thread passes results on while the task is idle and downstream fast
+    gpointer owner;
 
     GMutex lock; // of what follows
     GCond changed;
+    GCond arrived; // the task alone waits for it: a result, or the end
     GQueue items;
     GHashTable *flights; // of frames and packets sent: their number → Flight
     gboolean sending, stopping, completed;
     gboolean handling; // the task works on a result
     guint64 sent, received, last_number;
+    guint64 repeated; // frames sent up to the last restart, whose results say nothing about the delay
     guint delay; // the most frames that were sent behind one before its result came
     guint held;          // pictures that elements hold
     gboolean holds_long; // a wait for one of them was in vain, and none has come back since
@@ -47,8 +57,9 @@ struct HwdStream {
     gchar *reason;
 };
 
-// Takes the session, and starts to receive.
-HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_items, guint max_pending);
+// Takes the session, and starts to receive. `deliver` NULL: the task passes all results on.
+HwdStream *hwd_stream_new(
+    hwd_session *session, HwdConvert convert, guint max_items, guint max_pending, HwdDeliver deliver, gpointer owner);
 HwdStream *hwd_stream_ref(HwdStream *stream);
 void hwd_stream_unref(HwdStream *stream);
 // Ends the session and every wait; any thread may call it.

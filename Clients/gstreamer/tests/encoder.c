@@ -212,9 +212,33 @@ static void writes_metadata(void) {
     end_test(&test);
 }
 
-// The worker dies; the application lives, and gets the reason.
-static void survives_a_crash(void) {
+// The worker dies: the session goes on in another process, every frame comes back, and the application is warned.
+static void goes_on_after_a_crash(void) {
+    enum { COUNT = 30 };
     Test test = raw_test(ENCODER "real-time=true");
+    bytes_of(&test, 0, 3);
+    EXPECT(crash_workers("encode") > 0, "there is no worker");
+    GstClockTime last = 0;
+    guint keys = 0;
+    push_frames(&test, 3, COUNT - 3);
+    for (guint i = 3; i < COUNT; i++) {
+        GstBuffer *packet = gst_harness_pull(test.harness);
+        EXPECT(packet && GST_BUFFER_PTS(packet) > last, "packet %u is lost", i);
+        last = GST_BUFFER_PTS(packet);
+        keys += !GST_BUFFER_FLAG_IS_SET(packet, GST_BUFFER_FLAG_DELTA_UNIT);
+        gst_buffer_unref(packet);
+    }
+    EXPECT(keys == 1, "%u key frames follow", keys);
+    gchar *reason = wait_for_warning(&test, "SIGSEGV");
+    EXPECT(strstr(reason, "went on in another process"), "the warning is '%s'", reason);
+    printf("an encoder that went on: \"%s\"\n", reason);
+    g_free(reason);
+    end_test(&test);
+}
+
+// The worker dies, and the session with it; the application lives, and gets the reason.
+static void survives_a_crash(void) {
+    Test test = raw_test(ENCODER "real-time=true replays-after-failure=false");
     bytes_of(&test, 0, 3);
     EXPECT(crash_workers("encode") > 0, "there is no worker");
     GstFlowReturn flow = GST_FLOW_OK;
@@ -238,5 +262,6 @@ void test_encoder(void) {
     changes_the_bit_rate();
     drops_late_frames();
     writes_metadata();
+    goes_on_after_a_crash();
     survives_a_crash();
 }

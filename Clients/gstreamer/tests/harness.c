@@ -82,6 +82,20 @@ gchar *wait_for_error(Test *test) {
     return text;
 }
 
+gchar *wait_for_warning(Test *test, const char *part) {
+    gchar *text = NULL;
+    while (!text) {
+        GError *warning = NULL;
+        GstMessage *message = gst_bus_timed_pop_filtered(test->bus, 20 * GST_SECOND, GST_MESSAGE_WARNING);
+        EXPECT(message, "no warning with '%s' was posted", part);
+        gst_message_parse_warning(message, &warning, NULL);
+        if (strstr(warning->message, part)) text = g_strdup(warning->message);
+        g_error_free(warning);
+        gst_message_unref(message);
+    }
+    return text;
+}
+
 // The children of one of the daemon's threads that are workers of a kind.
 static guint crash_children(const char *thread, const char *name) {
     guint count = 0;

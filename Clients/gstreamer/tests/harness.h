@@ -33,6 +33,8 @@ void finish(Test *test);
 void end_test(Test *test);
 // The text of the error on the bus; waits for it. Free it with g_free.
 gchar *wait_for_error(Test *test);
+// The first warning whose message has this part, to free with g_free.
+gchar *wait_for_warning(Test *test, const char *part);
 // Kills the workers of a kind ("encode", "decode") with SIGSEGV: their number.
 guint crash_workers(const char *kind);
 

@@ -69,7 +69,9 @@ final class CompressionReplay {
         copies = nil
         notice = nil
         let isRefused = parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] == .bool(false)
-        guard !isRefused, let count = client.created.maxFramesHeld, count > 0,
+        // The statistics of two passes are lost with their process.
+        let hasPasses = (parameters.properties?[PropertyKey.multiPassStorage.rawValue] ?? .null) != .null
+        guard !isRefused, !hasPasses, let count = client.created.maxFramesHeld, count > 0,
             let format = PixelFormat(rawValue: parameters.pixelFormat)
         else { return }
         copies = FrameCopies(format, width: parameters.width, height: parameters.height, count: count)
@@ -109,7 +111,9 @@ final class CompressionReplay {
         log.append(.properties(properties))
         log.didSend()
         foldProperties()
-        if !isPrepared, properties[.replaysAfterFailure] != nil { keepFrames() }
+        if !isPrepared, properties[.replaysAfterFailure] != nil || properties[.multiPassStorage] != nil {
+            keepFrames()
+        }
     }
 
     func copyProperties(_ keys: [PropertyKey]) throws(ClientError) -> [PropertyKey: PropertyValue] {

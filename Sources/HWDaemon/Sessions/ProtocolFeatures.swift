@@ -19,7 +19,7 @@ enum ProtocolFeatures {
     private static let names = [
         "alpha", "applied-hdr-metadata", "checked-members", "checked-reserved-fields", "complete-frames-until",
         "compression", "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
-        "live-compression-properties", "max-temporal-level", "pixel-transfer", "quality-metrics",
+        "live-compression-properties", "max-temporal-level", "multi-pass", "pixel-transfer", "quality-metrics",
         "resumed-sessions",
         "rgb-frames", "scaling",
     ]

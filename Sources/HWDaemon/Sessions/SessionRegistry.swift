@@ -100,7 +100,9 @@ struct SessionRegistry {
         case .perUser:
             throw Refusal(
                 .maxSessionsPerUser, .videoEncoderNotAvailableNow,
-                "user \(uid) has \(own) sessions; the limit for one user is \(quota.perUser) (MaxSessionsPerUser)")
+                "user \(uid) has \(own == 1 ? "1 session" : "\(own) sessions"); the limit for one user is "
+                    + "\(quota.perUser) (MaxSessionsPerUser)"
+                    + (quota.perUser == 1 ? ", and a transcode of HEVC needs two" : ""))
         }
     }
 

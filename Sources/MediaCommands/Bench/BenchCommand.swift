@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDModel
+internal import HWDSessions
 
 /// `hwctl bench`.
 struct BenchCommand: ParsableCommand {
@@ -13,12 +14,21 @@ struct BenchCommand: ParsableCommand {
             EXAMPLES
               hwctl bench clip.mp4
               hwctl bench --bitrate 1M,2M,4M,8M --plot quality.svg clip.mp4
-              hwctl bench --seconds 10 --preset fast --json clip.mkv >bench.json
+              hwctl bench --seconds 10 --preset fast,medium --json clip.mkv >bench.json
+              hwctl bench --against bench.json --preset fast --seconds 10 clip.mkv
+              hwctl bench --against x264 --plot bits.svg clip.mp4
+              hwctl bench --decode --convert --frames 100 talk.mov
 
             Decodes the first frames of INPUT into memory, then encodes them through sessions of the daemon, in hardware \
             and in software, once at each bit rate, one session after another at full speed. Each coded stream is \
             decoded by libavcodec and compared with the source. If there is no hardware, or it cannot encode the clip, \
             the reason is reported and only software is measured.
+
+            VMAF is measured where an ffmpeg with libvmaf is found. --against x264 also codes the clip with its libx264 \
+            (preset medium) at the same rates, and --against FILE reads the document of an earlier run. BD-RATE is how many \
+            percent more bits a curve needs than another, on average over the qualities that both have (Bjøntegaard); with \
+            several curves the first is the one that the others are compared with. A rate that is missed by more than a \
+            tenth is warned of.
 
             COLUMNS
               TARGET        the requested bit rate in kbit/s
@@ -36,6 +46,9 @@ struct BenchCommand: ParsableCommand {
               PSNR-Y        PSNR of luma
               SSIM          structural similarity of 8x8 blocks four samples apart,
                             averaged over frames, planes weighted by their size
+              VMAF          of ffmpeg's libvmaf, its default model
+
+            docs/bench.schema.json describes the document of --json.
             """)
 
     enum Only: String, ExpressibleByArgument, CaseIterable { case hardware, software }
@@ -58,8 +71,24 @@ struct BenchCommand: ParsableCommand {
             discussion: "By default four rates that suit the clip's size and frame rate.", valueName: "rate,..."))
     var bitrate: String?
 
-    @Option(help: ArgumentHelp("The x265 preset: speed against compression (software only).", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "x265 presets, separated by commas: speed against compression (software only).", valueName: "name,..."))
     var preset: String?
+
+    @Flag(help: "Measure decoding of the input, in hardware and software.")
+    var decode = false
+
+    @Flag(help: "Measure conversion to RGB of half floats, on the CPU and a Vulkan device.")
+    var convert = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Compare with x264 of the same clip, or with the document of an earlier run.", valueName: "FILE|x264"))
+    var against: String?
+
+    @Option(help: ArgumentHelp("The ffmpeg that measures VMAF; by default the one on PATH.", valueName: "program"))
+    var ffmpeg: String?
 
     @Option(help: ArgumentHelp("The render node whose hardware encoder is measured.", valueName: "node"))
     var device: String?
@@ -90,6 +119,12 @@ struct BenchCommand: ParsableCommand {
         if let bitrate, Self.rates(bitrate) == nil {
             throw ValidationError("--bitrate takes rates such as 800k,2M,6M, at most 16, not '\(bitrate)'.")
         }
+        let known = Set(PropertyTable.x265Presets)
+        if let preset, presets.isEmpty || presets.count > 10 || !presets.allSatisfy(known.contains) {
+            throw ValidationError(
+                "--preset takes presets such as fast,medium of \(PropertyTable.x265Presets.joined(separator: ", ")), "
+                    + "not '\(preset)'.")
+        }
         if only == .software, device != nil {
             throw ValidationError("--device selects hardware, which --only software excludes.")
         }
@@ -99,11 +134,13 @@ struct BenchCommand: ParsableCommand {
         try report {
             try BenchJob(
                 input: input, amount: amount, rates: bitrate.flatMap(Self.rates), properties: properties,
-                preset: preset, device: device, hardware: only != .software, software: only != .hardware,
-                plot: plot, keep: keep, json: json
+                presets: presets, device: device, hardware: only != .software, software: only != .hardware,
+                plot: plot, keep: keep, measures: (decode, convert), against: against, ffmpeg: ffmpeg, json: json
             ).run()
         }
     }
+
+    private var presets: [String] { preset?.split(separator: ",").map(String.init) ?? [] }
 
     private var amount: BenchClip.Amount { seconds.map { .seconds($0) } ?? .frames(frames ?? 300) }
 

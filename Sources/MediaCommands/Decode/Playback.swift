@@ -36,6 +36,8 @@ struct Playback: Encodable {
 
     /// Seconds of video that are decoded at most.
     private static let mediaSeconds = 3.0
+    /// Frames of fewer of which a speed is no statement: opening a decoder takes as long.
+    private static let leastFrames = 10
     /// Seconds that decoding may take.
     private static let wallSeconds = 4.0
 
@@ -99,11 +101,12 @@ struct Playback: Encodable {
         if let decoderID { rows.append(["  decoder", decoderID]) }
         if let reason { rows.append([decodableInSoftware == true ? "  why not hardware" : "  why not", reason]) }
         if let playableInRealTime, let speed {
-            rows.append([
-                "  playable here",
-                "\(playableInRealTime ? "yes" : "no"), \(Progress.decimal(speed, 1)) times real time over "
-                    + "\(measuredFrames) frames",
-            ])
+            let text =
+                measuredFrames < Self.leastFrames
+                ? "too short to say (\(measuredFrames) frames)"
+                : "\(playableInRealTime ? "yes" : "no"), \(Progress.decimal(speed, 1)) times real time over "
+                    + "\(measuredFrames) frames"
+            rows.append(["  playable here", text])
         }
         return rows
     }

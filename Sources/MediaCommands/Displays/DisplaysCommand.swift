@@ -11,6 +11,10 @@ struct DisplaysCommand: ParsableCommand {
         commandName: "displays",
         abstract: "List displays, and whether they can show HDR.",
         discussion: """
+            EXAMPLES
+              hwctl displays
+              hwctl displays --edid edid.bin
+
             The connectors of all graphics cards are listed with what the displays' EDIDs say of HDR: PQ and HLG, peak \
             luminance, and headroom, which is the peak over reference white (203 cd/m²). A display is eligible for HDR if \
             it takes PQ or HLG and its connector has the properties HDR_OUTPUT_METADATA, Colorspace with BT.2020, and \

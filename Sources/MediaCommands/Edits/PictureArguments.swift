@@ -34,6 +34,12 @@ struct PictureArguments: ParsableArguments {
             "Frames per second of OUTPUT: frames are left out or repeated by their times.", valueName: "rate"))
     var outputFrameRate: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Put a color behind an input with alpha, in sRGB or Display P3; the output has no alpha.",
+            valueName: "RRGGBB[@p3]"))
+    var background: String?
+
     /// The smallest width and height that may be requested.
     private static let smallest = 16
 
@@ -58,6 +64,11 @@ struct PictureArguments: ParsableArguments {
         }
         if let orientation, ![0, 90, 180, 270].contains(orientation) {
             throw ValidationError("--orientation takes 0, 90, 180 or 270, not \(orientation).")
+        }
+        if let background, request.background == nil {
+            throw ValidationError(
+                "--background takes six hexadecimal digits, and @p3 for Display P3, such as ff8800@p3, not '\(background)'."
+            )
         }
         try OptionCheck.rate("--output-frame-rate", outputFrameRate)
     }
@@ -85,6 +96,7 @@ struct PictureArguments: ParsableArguments {
         request.rotation = rotate ?? 0
         request.orientation = orientation
         request.frameRate = outputFrameRate.flatMap { Rational(text: $0) }
+        request.background = background.flatMap(BackgroundColor.init)
         return request
     }
 
@@ -93,7 +105,7 @@ struct PictureArguments: ParsableArguments {
         let options: [(String, Bool)] = [
             ("--size", size != nil), ("--max-height", maxHeight != nil), ("--crop", crop != nil),
             ("--rotate", rotate != nil), ("--orientation", orientation != nil),
-            ("--output-frame-rate", outputFrameRate != nil),
+            ("--output-frame-rate", outputFrameRate != nil), ("--background", background != nil),
         ]
         return options.first { $0.1 }?.0
     }
@@ -118,4 +130,9 @@ struct PictureRequest: Hashable {
     var orientation: Int?
     /// Frames per second.
     var frameRate: Rational?
+    /// What is behind pictures with alpha, which is left out then; nil leaves alpha as it is.
+    var background: BackgroundColor?
+
+    /// The size of the part that is kept, before it is turned; nil for the whole picture.
+    var keptSize: (width: Int, height: Int)? { crop.map { (Int($0.width), Int($0.height)) } }
 }

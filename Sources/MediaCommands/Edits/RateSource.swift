@@ -23,12 +23,14 @@ final class RateSource: VideoSource {
     /// Captions of frames that were left out.
     private var lostCaptions = 0
 
-    /// The longest gap between frames that is filled, in frames of the new rate.
-    private static let longestGap: Int64 = 1_000_000
+    /// The longest gap between frames that is filled: seconds, and frames of the new rate.
+    private static let longestGap = (seconds: 600.0, frames: 36_000.0)
+    private let longestGap: Int64
 
     init(_ source: any VideoSource, _ timeBase: Rational, rate: Rational, path: String) {
         (self.source, self.path) = (source, path)
         framesPerTick = timeBase.value * rate.value
+        longestGap = Int64(max(1, min(Self.longestGap.seconds * rate.value, Self.longestGap.frames)))
     }
 
     func next() throws -> SourceItem? {
@@ -70,8 +72,11 @@ final class RateSource: VideoSource {
             if frame.sideData.contains(where: { $0.kind == .closedCaptions }) { lostCaptions += 1 }
             return try frame.release()
         }
-        guard end - slot <= Self.longestGap else {
-            throw MediaError(.badInput, "\(path): the times of the frames have a gap that is too long to fill")
+        guard end - slot <= longestGap else {
+            throw MediaError(
+                .badInput,
+                "\(path): --output-frame-rate would repeat a frame \(end - slot - 1) times, \(longestGap) times at most: "
+                    + "leave it out, or cut the file with --start and --end")
         }
         let uses = Uses(Int(end - slot), frame.release)
         var shared = frame

@@ -35,7 +35,7 @@ struct EncodeBatch {
     /// Writes each file; goes on after one that fails, and ends at an interruption.
     ///
     /// - Parameter write: writes a file; nil where it is left out.
-    /// - Throws: a failure with the highest exit code of the files.
+    /// - Throws: a failure with the worst exit code of the files (`CommandFailure.worst`).
     mutating func run(json: Bool, _ write: (FilePair) throws -> (any FileSummary)?) throws {
         if Console.verbosity == .normal { Console.verbosity = .brief }
         for (number, file) in files.enumerated() {
@@ -48,6 +48,7 @@ struct EncodeBatch {
             results.append(result)
             Console.report(result, of: file, "\(number + 1)/\(files.count) ")
             if case .failed(let failure) = result, failure.exitCode == CommandFailure.interrupted.exitCode {
+                if json { try printDocument() }
                 throw CommandFailure.interruptedBatch(
                     written: count { if case .written = $0 { true } else { false } })
             }
@@ -65,9 +66,14 @@ struct EncodeBatch {
             failures.isEmpty ? nil : "\(failures.count) failed",
         ].compactMap { $0 }
         let line = "\(files.count == 1 ? "1 file" : "\(files.count) files"): \(parts.joined(separator: ", "))"
-        if json { try Console.json(BatchDocument(files: zip(files, results).map(BatchDocument.Entry.init))) }
-        guard let worst = failures.max(by: { $0.exitCode < $1.exitCode }) else { return Console.file(line) }
+        if json { try printDocument() }
+        guard let worst = CommandFailure.worst(of: failures) else { return Console.file(line) }
         throw worst.inBatch(line)
+    }
+
+    /// Prints the JSON document of the files so far.
+    private func printDocument() throws {
+        try Console.json(BatchDocument(files: zip(files, results).map(BatchDocument.Entry.init)))
     }
 }
 

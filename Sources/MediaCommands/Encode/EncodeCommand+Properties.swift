@@ -22,6 +22,7 @@ extension EncodeCommand {
         var properties: [PropertyKey: PropertyValue] = [:]
         properties[.profileLevel] = profile?.property
         if let bits = bitrate.flatMap(Self.bits) { properties[.averageBitRate] = .int(bits) }
+        if twoPass { properties[.multiPassStorage] = .string("FirstPass") }
         if let quality { properties[.quality] = .double(quality) }
         if let qp { properties[.qp] = .int(Int64(qp)) }
         if let alpha { properties[.alphaChannelMode] = .string(alpha.rawValue) }

@@ -29,6 +29,8 @@ extension EncodeCommand {
             let interruption = try Interruption()
             try batch.run(json: json) { file in
                 if interruption.isSet { throw CommandFailure.interrupted }
+                // That of the file before would cancel a reader that is closed.
+                interruption.onSignal {}
                 guard try outputs.writes(file) else { return nil }
                 var summary: (any FileSummary)?
                 try write(file, interruption) { summary = $0 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
+internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
 
@@ -12,8 +13,13 @@ extension EncodeCommand {
             throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
         }
         try validateRate()
+        try validateTwoPass()
         if alphaQuality != nil, alpha == nil {
             throw ValidationError("--alpha-quality requires --alpha.")
+        }
+        if picture.background != nil, alpha != nil || exportPreset?.alpha ?? false {
+            throw ValidationError(
+                "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
         }
         if let alphaQuality, !(0...1).contains(alphaQuality) {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
@@ -89,6 +95,25 @@ extension EncodeCommand {
         if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
     }
 
+    private func validateTwoPass() throws {
+        guard twoPass else { return }
+        if bitrate == nil, properties[.averageBitRate] == nil, exportPreset?.usesRate != true {
+            throw ValidationError("--two-pass requires --bitrate: two passes distribute the bits of a rate.")
+        }
+        if hardware == .require {
+            throw ValidationError("--two-pass is for software: leave --hardware require out.")
+        }
+        if alpha != nil || exportPreset?.alpha ?? false {
+            throw ValidationError("--two-pass and --alpha contradict each other: two layers have one pass.")
+        }
+        if baseLayerFrameRate != nil {
+            throw ValidationError("--two-pass and --base-layer-frame-rate contradict each other: use one of them.")
+        }
+        if outputs.outputDir == nil, input == "-" {
+            throw ValidationError("--two-pass reads INPUT twice, and standard input can be read once.")
+        }
+    }
+
     private func validateRate() throws {
         if let bitrate {
             guard let bits = Self.bits(bitrate) else {
@@ -118,7 +143,7 @@ extension EncodeCommand {
     private var encoderOption: String? {
         let options: [(String, Bool)] = [
             ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
-            ("--qp", qp != nil), ("--preset", preset != nil), ("--speed", speed != nil),
+            ("--qp", qp != nil), ("--two-pass", twoPass), ("--preset", preset != nil), ("--speed", speed != nil),
             ("--preset-name", presetName != nil),
             ("--hardware", hardware != .prefer),
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),

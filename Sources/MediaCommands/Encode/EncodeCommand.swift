@@ -4,6 +4,7 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSessions
 
 /// `hwctl encode`.
 struct EncodeCommand: ParsableCommand {
@@ -77,7 +78,15 @@ struct EncodeCommand: ParsableCommand {
             groups describe the remaining levels. Where the parameter sets of a copied video change, a .mov or \
             .mp4 gets another sample entry (hvc1) from that key frame on, and a .hevc the new parameter sets.
 
-            Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
+            --two-pass codes the video twice in software, and the second time gives every scene the share of --bitrate that it \
+            needs. The statistics of the first pass stay in the memory of the session's process. If that fails, the session \
+            ends.
+
+            --background puts a color behind an input with alpha, straight or premultiplied, by the values of the output's \
+            samples, as players do. RRGGBB are R'G'B' of the output where it is SDR with BT.709's primaries, as browsers show \
+            them; @p3 are those of Display P3, converted.
+
+            Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
 
             The colors of files with alpha (ProRes 4444, PNG, Animation, VP9) are assumed to be straight (not \
@@ -113,6 +122,12 @@ struct EncodeCommand: ParsableCommand {
         parsing: .unconditional,
         help: ArgumentHelp("Average bit rate in bits per second, with suffix k or M.", valueName: "rate"))
     var bitrate: String?
+
+    @Flag(
+        help: """
+            Code the video twice, so that every scene gets the share of --bitrate that it needs; in software, from a file.
+            """)
+    var twoPass = false
 
     @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0-1.0"))
     var quality: Double?

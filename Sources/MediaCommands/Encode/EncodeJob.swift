@@ -52,18 +52,16 @@ final class EncodeJob {
             path: output, stream: request.stream, source: reader, edits: request.edits,
             replaces: request.replaces)
         let daemon = try Daemon.findAndReport()
-        let layerMode = alphaLayerMode(reader)
-        let input = try DecodedInput(
-            reader,
-            SessionSource.Request(
-                specification: parameters.decoderSpecification, pixelFormat: layerMode == nil ? nil : .yuva),
-            daemon: { daemon }, isInterrupted: { interruption.isSet })
-        let color = try EncodeColor(reader.video, input.format, parameters.color)
+        let input = try open(reader, daemon, interruption)
+        let color = try EncodeColor(
+            reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters.color)
+        try parameters.check(color.format)
         let geometry = try PictureGeometry(parameters.picture, reader.video)
+        var video = geometry.applied(to: color.applied(to: reader.video))
+        if !parameters.keepsAlpha { video.alphaMode = nil }
+        let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
         let session = try CompressionSession(
-            daemon,
-            parameters.create(
-                geometry.applied(to: color.applied(to: reader.video)), color.format, layerMode: layerMode))
+            daemon, parameters.create(video, color.format, layerMode: layerMode))
         (decodesInHardware, self.session) = (input.usesHardware, session)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
@@ -78,18 +76,20 @@ final class EncodeJob {
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
         var warnings = warnings(reader, target, writer)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
-        let fitter = FrameFitter(video, format: color.format, path: reader.path)
-        let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let rate = RateSelection(parameters.picture.frameRate, reader)
-        let source = try ConvertingSource(
-            rate.before(trimmed(input)), reader.video, target, daemon, readerPool: sender.pool)
         let properties = try start(session, writer, video, hdr)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
         let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
         reader.announce(warnings + changed + writer.conversions + notes)
 
-        var progress = Progress(total: rate.frames(of: request.edits.range))
+        let rate = RateSelection(parameters.picture.frameRate, reader)
+        var progress = Progress(total: rate.frames(of: request.edits.range).map { $0 * parameters.passCount })
         defer { progress.clear() }
+        if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
+        interruption.onSignal { reader.cancel() }
+        let fitter = FrameFitter(video, format: color.format, path: reader.path)
+        let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
+        let source = try ConvertingSource(
+            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
@@ -103,7 +103,6 @@ final class EncodeJob {
         late.forEach(Console.note)
         try writer.finish()
         session.invalidate()
-        progress.clear()
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(
@@ -119,6 +118,40 @@ final class EncodeJob {
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
 
+    /// Codes the whole input for its statistics alone, from a reader of its own.
+    private func firstPass(
+        _ session: CompressionSession, _ target: (color: EncodeColor, geometry: PictureGeometry), _ daemon: Daemon,
+        _ progress: inout Progress, _ interruption: Interruption
+    ) throws {
+        let reader = try MediaReader(path: input, options: try readerOptions())
+        interruption.onSignal { reader.cancel() }
+        let input = try open(reader, daemon, interruption)
+        let video = target.geometry.applied(to: target.color.applied(to: reader.video))
+        let sender = try FrameSender(
+            session, reader, FrameFitter(video, format: target.color.format, path: reader.path),
+            EncodeHDR(target.color.mode, video) { Self.takesCaptions(daemon) }, makesPool: input.session == nil,
+            poolID: FrameSender.poolsOfFirstPass)
+        let rate = RateSelection(parameters.picture.frameRate, reader)
+        let source = try ConvertingSource(
+            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
+        let pipeline = EncodePipeline(
+            rate.after(source), path: reader.path, session, sender, nil, keepsPartial: request.keepsPartial)
+        try pipeline.run(&progress, interruption)
+        try sender.close()
+        try session.setProperties([.multiPassStorage: .string("FinalPass")])
+    }
+
+    private func open(
+        _ reader: MediaReader, _ daemon: Daemon, _ interruption: Interruption
+    ) throws -> DecodedInput {
+        try DecodedInput(
+            reader,
+            SessionSource.Request(
+                specification: parameters.decoderSpecification,
+                pixelFormat: alphaLayerMode(reader) == nil ? nil : .yuva),
+            daemon: { daemon }, isInterrupted: { interruption.isSet })
+    }
+
     private static func takesCaptions(_ daemon: Daemon) -> Bool {
         (try? daemon.features().features.contains("frame-captions")) ?? false
     }
@@ -129,6 +162,19 @@ final class EncodeJob {
         return TrimmedSource(input.source, input.reader, range)
     }
 
+    /// How colors relate to an alpha that `--background` leaves out; nil where nothing is flattened.
+    private func flattenedMode(_ reader: MediaReader) -> AlphaChannelMode? {
+        parameters.picture.background == nil ? nil : reader.video.alphaMode ?? alphaLayerMode(reader)
+    }
+
+    /// The input's pictures over the background.
+    private func flattened(_ source: any VideoSource, _ reader: MediaReader) throws -> any VideoSource {
+        guard let background = parameters.picture.background, let mode = flattenedMode(reader) else {
+            return source
+        }
+        return try FlatteningSource(source, reader.video, background, mode)
+    }
+
     private func readerOptions() throws -> MediaReader.Options {
         var options = MediaReader.Options()
         options.decoding = .daemonIfPossible
@@ -137,13 +183,18 @@ final class EncodeJob {
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
         options.start = request.edits.range?.start
-        options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.userProperties) : nil
+        if parameters.readsAlpha {
+            var conversion = try EncodeAlpha.conversion(parameters.userProperties)
+            if !parameters.keepsAlpha { conversion.target = conversion.source }
+            options.alpha = conversion
+            options.isAlphaOptional = !parameters.keepsAlpha
+        }
         return options
     }
 
     /// The mode of the input's HEVC alpha layer; nil if it has none, or if alpha is not kept.
     private func alphaLayerMode(_ reader: MediaReader) -> AlphaChannelMode? {
-        parameters.keepsAlpha && reader.video.alphaMode == nil ? reader.video.alphaLayerMode : nil
+        parameters.readsAlpha && reader.video.alphaMode == nil ? reader.video.alphaLayerMode : nil
     }
 
     private func warnings(
@@ -159,8 +210,13 @@ final class EncodeJob {
                 "warning: players without support for alpha layers may fail on \(kind) that has one; "
                     + ".mov and .mp4 avoid that")
         }
-        if !parameters.keepsAlpha, reader.video.alphaLayerMode != nil {
-            warnings.append("warning: the input's alpha layer is left out; --alpha keeps it")
+        if parameters.picture.background != nil, flattenedMode(reader) == nil {
+            warnings.append("note: the input has no alpha, so --background has no effect")
+        }
+        if !parameters.readsAlpha, reader.video.alphaLayerMode != nil {
+            warnings.append(
+                "warning: the input's alpha layer is left out; --alpha keeps it, and --background puts a color behind it"
+            )
         }
         if let rate = reader.video.averageFrameRate, EncodeParameters.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is implausible; timestamps are kept")

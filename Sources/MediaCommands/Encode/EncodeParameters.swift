@@ -30,7 +30,11 @@ struct EncodeParameters {
     /// - Throws: `unsupported` where the preset does not fit the input.
     mutating func applyPreset(to reader: MediaReader) throws(MediaError) {
         guard let preset else { return }
-        let source = ExportSource(reader.video)
+        var source = ExportSource(reader.video)
+        if let kept = picture.keptSize { source.size = ExportPreset.Size(width: kept.width, height: kept.height) }
+        if picture.rotation % 180 != 0 {
+            source.size = ExportPreset.Size(width: source.size.height, height: source.size.width)
+        }
         if let reason = ExportCompatibility(preset, source).reason {
             throw MediaError(.unsupported, "\(reader.path): the preset \(preset.name) does not fit: \(reason)")
         }
@@ -46,6 +50,21 @@ struct EncodeParameters {
             if userProperties[key] == nil { userProperties[key] = value }
         }
     }
+
+    /// How often the frames are coded.
+    var passCount: Int { (userProperties[.multiPassStorage] ?? .null) == .null ? 1 : 2 }
+
+    /// Refuses a profile that cannot hold the frames, in the words of the command line.
+    func check(_ format: PixelFormat) throws(MediaError) {
+        guard userProperties[.profileLevel] == EncodeCommand.ProfileName.main.property, format.isYCbCr,
+            format.bitDepth > 8
+        else { return }
+        throw MediaError(
+            .usage, "--profile main holds 8 bits and this video has \(format.bitDepth): leave --profile out")
+    }
+
+    /// Whether the input's alpha is read.
+    var readsAlpha: Bool { keepsAlpha || picture.background != nil }
 
     /// The request about colors.
     var color: EncodeColor.Request {
@@ -73,6 +92,7 @@ struct EncodeParameters {
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(userProperties) { _, set in set }
         // The mode of the frames, which differs from the file's where the reader converted them.
+        if picture.background != nil { properties[.sourceAlphaMode] = nil }
         if let mode = layerMode ?? video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
             codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,

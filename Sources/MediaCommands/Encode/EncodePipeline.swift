@@ -12,7 +12,8 @@ final class EncodePipeline {
     private let path: String
     private let session: CompressionSession
     private let sender: FrameSender
-    private let writer: MediaWriter
+    /// Nil in the first of two passes, whose packets are not kept.
+    private let writer: MediaWriter?
     private let keepsPartial: Bool
 
     private var isInputDone = false
@@ -25,7 +26,7 @@ final class EncodePipeline {
     /// - Parameter path: the input's, for errors.
     init(
         _ source: any VideoSource, path: String, _ session: CompressionSession, _ sender: FrameSender,
-        _ writer: MediaWriter, keepsPartial: Bool
+        _ writer: MediaWriter?, keepsPartial: Bool
     ) {
         self.source = source
         self.path = path
@@ -37,11 +38,12 @@ final class EncodePipeline {
 
     /// Runs until the session has coded every frame.
     func run(_ progress: inout Progress, _ interruption: Interruption) throws {
+        let before = progress.done
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
             try feed()
             try drain(isInputDone || sender.isFull ? waitForEvent(interruption) : nil)
-            progress.update(done: packets)
+            progress.update(done: before + packets)
         }
         guard packets > 0 else {
             throw earlyEnd?.error ?? MediaError(.badInput, "\(path) has no frames")
@@ -58,7 +60,7 @@ final class EncodePipeline {
         guard !isInputDone, !sender.isBusy, try !sender.sendWaiting() else { return }
         switch try nextItem() {
         case .frame(let frame)?: try sender.send(frame)
-        case .packet(let packet)?: try writer.write(copied: packet)
+        case .packet(let packet)?: try writer?.write(copied: packet)
         case nil:
             isInputDone = true
             try session.complete()
@@ -82,11 +84,11 @@ final class EncodePipeline {
         while let event = try first ?? session.nextEvent(timeout: .zero) {
             first = nil
             switch event {
-            case .formatDescription(let record): try writer.change(to: TrackConfiguration(hvcC: record))
+            case .formatDescription(let record): try writer?.change(to: TrackConfiguration(hvcC: record))
             case .frameReleased(let frameID): try sender.release(frameID)
             case .packet(let packet):
                 let description = packet.description
-                try writer.write(
+                try writer?.write(
                     packet.bytes, pts: description.pts, dts: description.dts, duration: description.duration,
                     isSync: description.flags.contains(.sync))
                 try session.release(packet)

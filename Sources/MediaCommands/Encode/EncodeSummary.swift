@@ -202,8 +202,19 @@ struct EncodeSummary: FileSummary {
 
     /// A reason in the words of the command line.
     private static func explained(_ reason: String) -> String {
-        reason == "only software supports \(PropertyKey.x265Preset)"
-            ? "the GPU is not used because --preset was given; --speed works for both" : reason
+        let prefix = "only software supports "
+        guard reason.hasPrefix(prefix) else { return reason }
+        let names = reason.dropFirst(prefix.count).split(separator: ",").map { $0.drop { $0 == " " } }
+        let options = names.map { name in
+            switch PropertyKey(rawValue: String(name)) {
+            case .x265Preset: "--preset"
+            case .multiPassStorage: "--two-pass"
+            default: "--property \(name)"
+            }
+        }
+        let hint = options == ["--preset"] ? "; --speed works for both" : ""
+        return "the GPU is not used because \(options.joined(separator: " and ")) "
+            + "\(options.count == 1 ? "was" : "were") given\(hint)"
     }
 
     private static func size(_ bytes: Int) -> String {

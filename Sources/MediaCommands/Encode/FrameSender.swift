@@ -8,7 +8,10 @@ internal import HWDWire
 
 /// Sends frames to a compression session, copying only where it must, and keeps each until the session has read it.
 final class FrameSender {
-    private static let poolID: UInt32 = 1
+    private static let firstPoolID: UInt32 = 1
+    /// The number of the first pool for the first of two passes: above those of decoders' arenas, below that of converted
+    /// frames.
+    static let poolsOfFirstPass: UInt32 = 1 << 29
     /// Enough that the encoder never waits for this process, few enough to keep the pool small.
     private static let maxFramesInFlight = 6
     /// The most bytes of converted frames; a session's pools may have 2 GiB together.
@@ -17,6 +20,7 @@ final class FrameSender {
     private static let maxPoolBytes = 1 << 30
 
     private let session: CompressionSession
+    private let poolID: UInt32
     /// The memory that frames are decoded, copied or fitted into; nil while a decompression session's arena holds all.
     private(set) var pool: FramePool?
     /// Frames that this encoder may hold.
@@ -30,12 +34,15 @@ final class FrameSender {
     /// Arenas of the decompression session that are registered with the encoder.
     private var arenas: Set<UInt32> = []
 
-    /// - Parameter makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
+    /// - Parameters:
+    ///   - makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
+    ///   - poolID: the number of the first pool.
     init(
         _ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, _ hdr: EncodeHDR,
-        makesPool: Bool
+        makesPool: Bool, poolID: UInt32 = firstPoolID
     ) throws {
         self.session = session
+        self.poolID = poolID
         self.hdr = hdr
         self.fitter = fitter
         framesInFlight = Self.framesInFlight(slotSize: fitter.slotByteCount)
@@ -50,7 +57,7 @@ final class FrameSender {
         let pool = try FramePool(slotSize: slotSize, slotCount: max(2, used + max(0, spared)))
         self.pool = pool
         reader.use(PoolMemory(pool))
-        try session.addPool(pool, id: Self.poolID, sparing: max(0, spared))
+        try session.addPool(pool, id: poolID, sparing: max(0, spared))
     }
 
     /// Frames of a size that an encoder may hold: fewer of the largest, so that a pool of converted ones has room for all.
@@ -76,7 +83,7 @@ final class FrameSender {
     func send(_ frame: SourceFrame) throws {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
-        var poolID = Self.poolID
+        var poolID = poolID
         var scale = frame.scale
         switch frame.place {
         case .session(let memory, let arenaID, let place):
@@ -135,7 +142,7 @@ final class FrameSender {
         let slotSize = max(1, fitter.slotByteCount)
         let count = min(Self.maxFramesInFlight + 1, Self.maxPoolBytes / slotSize)
         let made = try FramePool(slotSize: slotSize, slotCount: max(2, count))
-        try session.addPool(made, id: Self.poolID)
+        try session.addPool(made, id: poolID)
         pool = made
         return made
     }
@@ -146,9 +153,15 @@ final class FrameSender {
         if let slot = copied.removeValue(forKey: frameID) { pool?.release(slot) }
     }
 
+    /// Removes the pools from the session, which has read every frame.
+    func close() throws {
+        if pool != nil { try session.removePool(id: poolID) }
+        for arenaID in arenas { try session.removePool(id: poolID + arenaID) }
+    }
+
     /// Registers a decoder's arena with the encoder, once; returns its pool identifier.
     private func share(_ memory: SharedMemory, _ arenaID: UInt32) throws -> UInt32 {
-        let poolID = Self.poolID + arenaID
+        let poolID = poolID + arenaID
         if arenas.insert(arenaID).inserted { try session.addPool(memory, id: poolID) }
         return poolID
     }

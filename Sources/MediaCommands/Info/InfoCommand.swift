@@ -11,6 +11,10 @@ struct InfoCommand: ParsableCommand {
         commandName: "info",
         abstract: "Describe a media file: tracks, profile, size, color, HDR.",
         discussion: """
+            EXAMPLES
+              hwctl info clip.mov
+              hwctl info --no-measure --json clip.mov
+
             FILE is any file that libavformat reads, or a series of pictures (frame-%04d.png). The first seconds of its \
             video are decoded to find out whether this machine can play it. With --no-measure the daemon is not \
             contacted and nothing is decoded, except one picture of an HDR track whose container has no HDR metadata.

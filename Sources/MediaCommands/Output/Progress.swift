@@ -14,6 +14,8 @@ struct Progress {
     private let isShown = isatty(2) == 1 && isWanted.load(ordering: .relaxed) && Console.verbosity != .quiet
     private let start = MonotonicTime.now
     private var lastDrawn: MonotonicTime?
+    /// Frames that are done, of all passes.
+    private(set) var done = 0
 
     /// Columns of a terminal that does not report them.
     private static let defaultColumns = 80
@@ -28,6 +30,7 @@ struct Progress {
 
     /// Draws the bar, unless that happened less than a tenth of a second ago.
     mutating func update(done: Int) {
+        self.done = done
         guard isShown else { return }
         let now = MonotonicTime.now
         if let lastDrawn, now.nanoseconds(since: lastDrawn) < 100_000_000 { return }

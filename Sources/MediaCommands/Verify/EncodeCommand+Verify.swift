@@ -31,6 +31,7 @@ extension EncodeCommand {
             asked.names.formUnion(["size", "aspect"])
         }
         (asked.crop, asked.rotation) = (picture.crop, picture.rotation)
+        if picture.background != nil { asked.names.formUnion(["alpha", "pictures"]) }
         if picture.orientation != nil { asked.names.insert("rotation") }
         if picture.frameRate != nil {
             asked.names.formUnion(["frames", "timestamps", "duration", "pictures", "captions"])

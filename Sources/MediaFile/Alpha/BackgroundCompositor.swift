@@ -52,6 +52,16 @@ public struct BackgroundCompositor {
         black = [Int(floor), 128, 128]
     }
 
+    /// A compositor with a background that has been converted to the pictures' color.
+    ///
+    /// - Parameter codes: its Y′, Cb and Cr, 0…255.
+    public init(codes: [Int], isFullRange: Bool, isPremultiplied: Bool) {
+        precondition(codes.count == 3, "a background has three codes")
+        self.isPremultiplied = isPremultiplied
+        background = codes.map { max(0, min(255, $0)) }
+        black = [isFullRange ? 0 : 16, 128, 128]
+    }
+
     /// KR and KB of H.273 table 4.
     private static func weights(_ matrix: UInt8, height: Int) -> (kr: Double, kb: Double) {
         switch matrix {

@@ -31,6 +31,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var rateControl: RateControl
     /// A hard limit in addition to `rateControl`.
     public var dataRateLimit: DataRateLimit?
+    /// The pass over the frames; nil where they are coded once.
+    public var pass: CodingPass?
     /// Whether an average bit rate has a peak even if the encoder could do without one.
     public var limitsPeak = false
     /// Lowest quantization parameter; nil sets no bound.
@@ -99,6 +101,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         try level?.validate(width: coded.width, height: coded.height, frameRate: frameRate)
 
         rateControl = RateControl(properties)
+        pass = properties.string(.multiPassStorage).flatMap(CodingPass.init)
         dataRateLimit = properties.value(.dataRateLimits).flatMap(PropertyText.dataRateLimits)
         minQP = properties.integer(.minAllowedFrameQP).map(Int.init)
         maxQP = properties.integer(.maxAllowedFrameQP).map(Int.init)
@@ -214,7 +217,7 @@ extension RateControl {
             } else if let qp = properties.integer(.qp) {
                 .constantQP(Int(qp))
             } else {
-                .quality(properties.number(.quality) ?? 0.5)
+                .quality(properties.number(.quality) ?? PropertyTable.defaultQuality)
             }
     }
 }

@@ -15,6 +15,8 @@ public final class StreamEncoder: Encoder {
     private var configuration: EncoderConfiguration
     /// Nil after a flush, until the next frame.
     private var encoder: (any Encoder)?
+    /// The pass that the last encoder was opened for.
+    private var pass: CodingPass?
     /// Whether the open encoder has been given a frame.
     private var hasFrames = false
     /// The configuration from the next frame on.
@@ -50,6 +52,7 @@ public final class StreamEncoder: Encoder {
         self.open = open
         self.configuration = configuration
         self.encoder = encoder
+        pass = configuration.pass
         formatDescription = encoder.formatDescription
         notes = encoder.notes
         lastTimes = encoder.decodeTimes
@@ -102,7 +105,15 @@ public final class StreamEncoder: Encoder {
     }
 
     private func reopened() throws(SessionError) -> any Encoder {
+        if let pass, configuration.pass == pass {
+            throw SessionError(.parameter, "a frame came after the end of \(pass.rawValue) (MultiPassStorage)")
+        }
         let encoder = try open(configuration)
+        if configuration.pass != pass {
+            // The same frames come again, with the same times.
+            pass = configuration.pass
+            lastTimes = encoder.decodeTimes
+        }
         guard let times = lastTimes.continued(by: encoder.decodeTimes) else {
             throw SessionError(
                 .videoEncoderMalfunction, "the encoder reorders more frames with the changed properties")

@@ -3,6 +3,10 @@ public import HWDModel
 
 /// The properties of sessions, the source of validation, queries, help and conformance tests.
 public enum PropertyTable {
+    /// The default of `Quality` (CRF 24.8): transcodes of H.264 are then normally smaller than their sources
+    /// (docs/performance.md).
+    public static let defaultQuality = 0.4
+
     /// The properties of compression sessions.
     public static let compression: [PropertySpec] = [
         // Rate.
@@ -10,7 +14,7 @@ public enum PropertyTable {
             .averageBitRate, .integer(1000...800_000_000), access: .live,
             "Long-term average in bits per second. Excludes Quality, QP and ConstantBitRate."),
         PropertySpec(
-            .quality, .number(0...1), default: .double(0.5), access: .live,
+            .quality, .number(0...1), default: .double(defaultQuality), access: .live,
             """
             Constant quality, the default when no rate is set. x265: CRF = 40 - 38 * Quality. Excludes AverageBitRate, QP and \
             ConstantBitRate.
@@ -28,6 +32,14 @@ public enum PropertyTable {
             .minAllowedFrameQP, .integer(0...51), "The lowest quantization parameter of a frame. Excludes QP."),
         PropertySpec(
             .maxAllowedFrameQP, .integer(0...51), "The highest quantization parameter of a frame. Excludes QP."),
+        PropertySpec(
+            .multiPassStorage, .choice(CodingPass.names), access: .live, by: [.x265],
+            """
+            FirstPass: the session codes all frames to collect statistics about them. When it is then set to FinalPass, after \
+            the first pass is complete, the same frames are sent again, with the same times, and get the bits that the \
+            statistics suggest. Requires AverageBitRate; excludes RealTime, BaseLayerFrameRate and alpha. The session ends if \
+            its process fails.
+            """),
 
         // Picture structure.
         PropertySpec(

@@ -7,6 +7,7 @@ enum PropertyValidation {
         try checkProfile(request, properties)
         try checkRate(properties)
         try checkStructure(properties)
+        try checkPasses(request, properties)
         if properties.integer(.fieldCount) == 1, properties.isSet(.fieldCount), properties.isSet(.fieldDetail) {
             throw SessionError(.parameter, "FieldCount 1 and FieldDetail contradict each other: set one")
         }
@@ -70,6 +71,21 @@ enum PropertyValidation {
                 .parameter, "AverageBitRate \(average) and DataRateLimits contradict each other: the limit is lower"
             )
         }
+    }
+
+    /// Refuses two passes where there are no bits to distribute, or where x265 codes no two passes of one structure.
+    private static func checkPasses(_ request: CompressionRequest, _ properties: PropertyStore) throws(SessionError)
+    {
+        guard properties.isSet(.multiPassStorage) else { return }
+        guard properties.isSet(.averageBitRate) else {
+            throw SessionError(.parameter, "MultiPassStorage requires AverageBitRate, whose bits it distributes")
+        }
+        guard !request.hasAlpha else {
+            throw SessionError(
+                .parameter, "MultiPassStorage and alpha contradict each other: two layers have one pass")
+        }
+        if properties.bool(.realTime) == true { try refuse(.multiPassStorage, .realTime, properties) }
+        try refuse(.multiPassStorage, .baseLayerFrameRate, properties)
     }
 
     private static func checkStructure(_ properties: PropertyStore) throws(SessionError) {

@@ -50,6 +50,10 @@ public struct CompressionSession: Sendable {
         let configuration = try EncoderConfiguration(request: request, properties: changed)
         if let opened {
             var next = try configuration.continuing(opened)
+            if try beginsPass(next, after: opened) {
+                lastPTS = nil
+                keyFrames = clock(configuration)
+            }
             hasChangedRate = hasChangedRate || next.rateControl != opened.rateControl
             next.limitsPeak = hasChangedRate
             change = next
@@ -57,6 +61,31 @@ public struct CompressionSession: Sendable {
         }
         properties = changed
         publishResults(of: configuration)
+    }
+
+    /// Whether a changed configuration begins the final pass; only that may change in a session of two passes.
+    private func beginsPass(
+        _ next: EncoderConfiguration, after opened: EncoderConfiguration
+    ) throws(SessionError) -> Bool {
+        let current = properties.string(.multiPassStorage).flatMap(CodingPass.init)
+        guard next.pass != nil || current != nil else { return false }
+        var expected = opened
+        expected.pass = next.pass
+        guard next == expected else {
+            throw SessionError(.parameter, "with MultiPassStorage no other property changes in an open session")
+        }
+        switch (current, next.pass) {
+        case (.first, .first), (.final, .final): return false
+        case (.first, .final):
+            guard inFlight.isEmpty else {
+                throw SessionError(
+                    .parameter, "MultiPassStorage: the first pass has frames in flight; complete it first")
+            }
+            return true
+        default:
+            throw SessionError(
+                .parameter, "MultiPassStorage changes in an open session from FirstPass to FinalPass only")
+        }
     }
 
     /// The configuration that applies from the frame that was just admitted on; nil if it is that of the frame before.
@@ -82,15 +111,22 @@ public struct CompressionSession: Sendable {
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
         let configuration = try configuration()
-        let levels = configuration.temporalLevels
-        keyFrames = KeyFrameClock(
-            seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase,
-            levels: levels.count > 1 ? levels : nil)
+        guard configuration.pass != .final else {
+            throw SessionError(.parameter, "MultiPassStorage: a session begins with FirstPass")
+        }
+        keyFrames = clock(configuration)
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
         publishResults(of: configuration)
         state = .encoding
         opened = configuration
         return configuration
+    }
+
+    private func clock(_ configuration: EncoderConfiguration) -> KeyFrameClock {
+        let levels = configuration.temporalLevels
+        return KeyFrameClock(
+            seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase,
+            levels: levels.count > 1 ? levels : nil)
     }
 
     /// Replaces the encoder's deviations from the settings, a clause each, in `Notices`.

@@ -4,6 +4,8 @@ import FoundationXML
 import HWDWire
 import Testing
 
+@testable import hwctl_media
+
 extension EndToEnd {
     /// The figures of `hwctl bench` compared with ffmpeg's.
     @Suite struct Bench {
@@ -80,7 +82,7 @@ extension EndToEnd {
             ])
             try #require(run.status == 0, "\(run.errors)")
             let document = try JSON.decode(Document.self, from: run.output)
-            #expect(document.schema == 1 && document.frames == 6 && document.hardware == nil)
+            #expect(document.schema == 2 && document.frames == 6 && document.hardware == nil)
             #expect(document.runs.map(\.targetBitRate) == [400_000, 2_000_000])
             let rate = try Probe(clip.path).field("avg_frame_rate").split(separator: "/").map { Double($0) ?? 0 }
             for figures in document.runs {
@@ -117,12 +119,166 @@ extension EndToEnd {
             let reason = "/dev/null/none"
             #expect(run.errorLines.contains { $0.contains(reason) }, "\(run.errors)")
             let lines = run.text.split(separator: "\n")
-            #expect(lines.count == 3)
+            try #require(lines.count >= 6, "\(run.text)")
             #expect(lines.first?.hasPrefix("ENCODER ") == true)
-            #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("software ") })
+            #expect(lines[1...2].allSatisfy { $0.hasPrefix("software ultrafast ") })
+            #expect(run.text.contains("x265 ") && run.text.contains("processors, Linux "))
+            let digest = try Programs.tool("sha256sum", [clip.path]).text.prefix(64)
+            #expect(run.text.contains("sha256 \(digest)"), "\(run.text)")
             #expect(folder.contents == ["plot.svg"])
             let plot = try Plot(folder.path("plot.svg"))
-            #expect(plot.lines == ["software", "software"] && plot.circles == 4)
+            #expect(plot.lines == ["software c0", "software c0"] && plot.circles == 4)
+            #expect(
+                plot.names.count == 1 && plot.names[0].contains("x265") && plot.names[0].hasSuffix(", ultrafast"))
+            #expect(plot.style.contains("prefers-color-scheme: dark"))
+            // Rates are at 1, 2 or 5 times a power of ten: a logarithmic axis has no 0.
+            let ticks = plot.texts.compactMap { Int($0) }
+            let isRound = { (tick: Int) in ["1", "2", "5"].contains("\(tick)".replacing("0", with: "")) }
+            #expect(ticks.count >= 4 && ticks.allSatisfy(isRound), "\(ticks)")
+        }
+
+        /// A program that answers as an ffmpeg with libvmaf and libx264 does.
+        private func makeProgram(_ path: String) throws {
+            let script = """
+                #!/bin/sh
+                case "$*" in
+                *-version*) echo "ffmpeg version 0.test Copyright" ;;
+                *-filters*) echo " ... libvmaf           VV->V      VMAF" ;;
+                *-encoders*) echo " V....D libx264 H.264" ;;
+                *libvmaf*) echo "[Parsed_libvmaf] VMAF score: 91.5" >&2 ;;
+                *) for name; do :; done; head -c 6000 /dev/zero >"${name#file:}" ;;
+                esac
+
+                """
+            try Data(script.utf8).write(to: URL(fileURLWithPath: path))
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        }
+
+        private static let shared = [
+            "bench", "--only", "software", "--frames", "6", "--bitrate", "300k,1M", "--json",
+        ]
+
+        /// A few frames of HEVC.
+        private func makeClip(_ path: String) throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-i", Clips.fixture("bbb_720p.mp4").path, "-frames:v", "8", "-c:v", "libx265",
+                    "-preset", "ultrafast", "-x265-params", "log-level=none", "-pix_fmt", "yuv420p", path,
+                ])
+        }
+
+        @Test("Presets and an earlier run are compared; decoding and converting are measured")
+        func comparisons() throws {
+            let folder = try Scratch()
+            try makeClip(folder.path("in.mp4"))
+            let first = try Programs.hwctl(
+                Self.shared + ["--preset", "ultrafast,veryfast", "--decode", "--convert", folder.path("in.mp4")])
+            try #require(first.status == 0, "\(first.errors)")
+            try Data(first.output).write(to: URL(fileURLWithPath: folder.path("before.json")))
+            let before = try JSON.decode(Comparisons.self, from: first.output)
+            #expect(before.runs.map(\.preset) == ["ultrafast", "ultrafast", "veryfast", "veryfast"])
+            let rates = try #require(before.bdRates.first { $0.metric == "PSNR-Y" })
+            #expect(rates.reference.hasSuffix(", ultrafast") && rates.name.hasSuffix(", veryfast"))
+            func curve(_ preset: String) -> [hwctl_media.BDRate.Point] {
+                before.runs.filter { $0.preset == preset }.map { .init(rate: $0.bitRate, quality: $0.psnrY) }
+            }
+            let percent = try #require(
+                hwctl_media.BDRate.percent(curve("veryfast"), against: curve("ultrafast")))
+            #expect(abs((rates.percent ?? .infinity) - percent) < 1e-6)
+            #expect(before.decoding?.count == 1 && (before.decoding?[0].rate ?? 0) > 0)
+            #expect(before.converting?.first?.name.hasPrefix("cpu") == true)
+            #expect((before.converting?.first?.rate ?? 0) > 0)
+
+            let again = try Programs.hwctl(
+                Self.shared + [
+                    "--preset", "ultrafast", "--against", folder.path("before.json"), folder.path("in.mp4"),
+                ])
+            try #require(again.status == 0, "\(again.errors)")
+            let equal = try #require(try JSON.decode(Comparisons.self, from: again.output).bdRates.first)
+            #expect(equal.reference.hasSuffix("(before)") && abs(equal.percent ?? 1) < 0.01, "\(equal)")
+        }
+
+        @Test("VMAF and x264 are those of an ffmpeg program; what is missing is named")
+        func programs() throws {
+            let folder = try Scratch()
+            try makeProgram(folder.path("ffmpeg"))
+            try makeClip(folder.path("in.mp4"))
+            let clip = Clips.fixture("bbb_720p.mp4")
+            let x264 = try Programs.hwctl(
+                Self.shared + [
+                    "--preset", "ultrafast", "--ffmpeg", folder.path("ffmpeg"), "--against", "x264",
+                    folder.path("in.mp4"),
+                ])
+            try #require(x264.status == 0, "\(x264.errors)")
+            let measured = try JSON.decode(Comparisons.self, from: x264.output)
+            #expect(measured.runs.allSatisfy { $0.vmaf == 91.5 })
+            #expect(measured.bdRates.contains { $0.metric == "VMAF" && $0.reference.hasPrefix("x264 medium") })
+            // 6000 bytes of 6 frames.
+            #expect(measured.reference?.points.count == 2)
+            #expect(measured.machine.ffmpeg == "ffmpeg version 0.test")
+
+            let none = try Programs.hwctl(["bench", "--ffmpeg", "/nowhere", "--against", "x264", clip.path])
+            #expect(none.status == 69 && none.errors.contains("/nowhere is not there"), "\(none.errors)")
+            #expect(try Programs.hwctl(["bench", "--against", "/nowhere.json", clip.path]).status == 66)
+            #expect(try Programs.hwctl(["bench", "--against", clip.path, clip.path]).status == 65)
+        }
+
+        @Test("A rate that cannot be reached is warned of")
+        func missedRate() throws {
+            let run = try Programs.hwctl([
+                "bench", "--only", "software", "--frames", "3", "--preset", "ultrafast", "--bitrate", "10k",
+                Clips.fixture("bbb_720p.mp4").path,
+            ])
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(run.errors.contains("warning: software ultrafast missed 10 kbit/s by +"), "\(run.errors)")
+        }
+
+        /// What `comparisons` reads of the document.
+        struct Comparisons: Decodable {
+            struct Run: Decodable {
+                var preset: String?
+                var bitRate: Double
+                var psnrY: Double
+                var vmaf: Double?
+
+                enum CodingKeys: String, CodingKey {
+                    case preset, vmaf
+                    case bitRate = "bit_rate"
+                    case psnrY = "psnr_y"
+                }
+            }
+            struct BDRate: Decodable {
+                var name: String
+                var reference: String
+                var metric: String
+                var percent: Double?
+            }
+            struct Speed: Decodable {
+                var name: String
+                var rate: Double?
+
+                enum CodingKeys: String, CodingKey {
+                    case name
+                    case rate = "frames_per_second"
+                }
+            }
+            struct Curve: Decodable {
+                struct Point: Decodable { var vmaf: Double? }
+                var points: [Point]
+            }
+            struct Machine: Decodable { var ffmpeg: String? }
+            var machine: Machine
+            var runs: [Run]
+            var bdRates: [BDRate]
+            var reference: Curve?
+            var decoding: [Speed]?
+            var converting: [Speed]?
+
+            enum CodingKeys: String, CodingKey {
+                case machine, runs, reference, decoding, converting
+                case bdRates = "bd_rates"
+            }
         }
 
         @Test("Impossible requests are refused, each with its exit code")
@@ -134,7 +290,8 @@ extension EndToEnd {
             for arguments in [
                 ["--frames", "0"], ["--seconds", "-1"], ["--frames", "3", "--seconds", "1"],
                 ["--bitrate", "1M,,2M"],
-                ["--bitrate", "fast"], ["--only", "software", "--device", "/dev/null"],
+                ["--bitrate", "fast"], ["--preset", "quick"], ["--preset", "fast,,slow,nothing"],
+                ["--only", "software", "--device", "/dev/null"],
             ] {
                 #expect(try Programs.hwctl(["bench", clip.path] + arguments).status == 64, "\(arguments)")
             }
@@ -151,6 +308,11 @@ extension EndToEnd {
 private final class Plot: NSObject, XMLParserDelegate {
     private(set) var lines: [String] = []
     private(set) var circles = 0
+    private(set) var names: [String] = []
+    private(set) var texts: [String] = []
+    private(set) var style = ""
+    private var element = ""
+    private var isName = false
 
     init(_ path: String) throws {
         super.init()
@@ -164,7 +326,15 @@ private final class Plot: NSObject, XMLParserDelegate {
         _ parser: XMLParser, didStartElement element: String, namespaceURI: String?, qualifiedName: String?,
         attributes: [String: String]
     ) {
+        self.element = element
+        isName = attributes["class"] == "name"
         if element == "polyline" { lines.append(attributes["class"] ?? "") }
         if element == "circle" { circles += 1 }
+    }
+    func parser(_ parser: XMLParser, foundCharacters string: String) {
+        if element == "style" { style += string }
+        guard element == "text", string.contains(where: { !$0.isWhitespace }) else { return }
+        texts.append(string)
+        if isName { names.append(string) }
     }
 }

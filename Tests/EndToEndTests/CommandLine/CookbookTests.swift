@@ -38,6 +38,8 @@ extension EndToEndFaults {
             "film.mov": Facts(sound: ["alac", "aac"], text: ["mov_text"]), "film-plain.mp4": Facts(text: []),
             "part.mov": Facts(frames: 25, sound: ["aac"]), "part-exact.mov": Facts(frames: 40),
             "piped.mkv": Facts(frames: 50), "piped.ts": Facts(frames: 50),
+            "film-two-pass.mp4": Facts(frames: 50, sound: ["alac", "aac"]),
+            "talk-12.mov": Facts(frames: 25, sound: ["aac"]),
             "piped.mov": Facts(frames: 50, sound: []), "slow-30.mov": Facts(frames: 30),
             "handbrake.mp4": Facts(sound: ["alac", "aac"], text: ["mov_text"]),
             "picture.png": Facts(codec: "png", frames: 1),
@@ -117,6 +119,14 @@ extension EndToEndFaults {
             #expect(tags.contains("TAG:location=+37.3349-122.0090/") && tags.contains("TAG:make=Maker"))
             let color = try Probe(folder.path("sdr.mp4")).field("color_transfer")
             #expect(color == "bt709")
+            // The input has 160x90.
+            for (name, width, height) in [
+                ("talk-80.mov", 80, 46), ("talk-1080.mov", 160, 90), ("talk-wide.mov", 160, 64),
+                ("talk-upright.mov", 90, 160), ("talk-tagged.mov", 160, 90),
+            ] {
+                #expect(try Probe(folder.path(name)).size == (width, height), "\(name)")
+            }
+            #expect(try Probe(folder.path("title-p3.mp4")).field("pix_fmt") == "yuv420p")
         }
 
         private func check(_ name: String, _ path: String) throws {

@@ -47,6 +47,28 @@ extension EndToEndFaults {
             #expect(run.errorLines.count == 1 && run.errors.contains("b.json is not used"))
         }
 
+        @Test("A preset's size is that of the part that is kept, as it is turned")
+        func cropped() throws {
+            let folder = path("presets.d")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            try Data(#"{"schema":1,"presets":[{"name":"Tiny","summary":"","max_size":[128,128]}]}"#.utf8)
+                .write(to: URL(fileURLWithPath: folder + "/a.json"))
+            for (options, size) in [
+                (["--crop", "640:320:0:0"], (128, 64)), (["--crop", "640:320:0:0", "--rotate", "90"], (64, 128)),
+                ([], (128, 72)),
+            ] {
+                let run = try Running(
+                    Programs.path("hwctl"),
+                    ["encode", "-y", "--preset", "ultrafast", "--preset-name", "Tiny", "--duration", "0.2"]
+                        + options
+                        + [Clips.fixture("bbb_720p.mp4").path, path("tiny.mov")],
+                    environment: ["HWDAEMON_PRESETS_DIR": folder, "HWDAEMON_SOCKET": server.socket]
+                ).wait(seconds: 60)
+                try #require(run.status == 0, "\(run.errors)")
+                #expect(try Probe(path("tiny.mov")).size == size, "\(options)")
+            }
+        }
+
         @Test("A preset sets what the user does not")
         func encoded() throws {
             let input = Clips.fixture("bbb_720p.mp4").path

@@ -27,7 +27,9 @@ extension EndToEndFaults {
         }
 
         static let cases = [
-            Case("10 bits through Main", .usage, "--profile", "main", "IN10", "DIR/out.mov", says: "10-bit"),
+            Case(
+                "10 bits through Main", .usage, "--profile", "main", "IN10", "DIR/out.mov",
+                says: "leave --profile out"),
             Case(
                 "hardware that is not there", .unavailable, "--hardware", "require", "IN8", "DIR/out.mov",
                 says: "hardware is required"),

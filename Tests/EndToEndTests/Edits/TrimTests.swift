@@ -55,10 +55,18 @@ extension EndToEndFaults {
         }
 
         @Test("Trims at random times have ffmpeg's pictures and their sound", arguments: NumberedClip.all)
-        func trims(_ source: NumberedClip) throws {
+        func trims(_ source: NumberedClip) throws { try trim(source, count: 4) }
+
+        @Suite struct Long {
+            @Test(
+                "Trims at twenty random times have ffmpeg's pictures and their sound", arguments: NumberedClip.all)
+            func trims(_ source: NumberedClip) throws { try Trims().trim(source, count: 20) }
+        }
+
+        private func trim(_ source: NumberedClip, count: Int) throws {
             try make(source)
             var times = Times(source.name)
-            for number in 0..<4 {
+            for number in 0..<count {
                 let (start, duration) = (times.next(0...2.2), times.next(0.7...1.2))
                 let output = path("out\(number).mov")
                 let alpha = source.name == "alpha.mov" && number == 0 ? ["--alpha", "premultiplied"] : []

@@ -37,6 +37,14 @@ final class ContainerWriter: @unchecked Sendable {
     /// Microseconds by which audio may be ahead of the video: more than any encoder's look-ahead.
     private static let interleaveWindow: Int64 = 60_000_000
 
+    /// The window of a format on standard output, whose reader waits meanwhile for text that rarely comes: frames that an
+    /// encoder holds, and no less than two seconds.
+    private static func streamWindow(_ rate: Rational?) -> Int64 {
+        let frames = 100.0
+        let seconds = frames / max(rate?.value ?? 25, 0.001)
+        return min(max(Int64(seconds * 1e6), 2_000_000), interleaveWindow)
+    }
+
     init(
         _ sink: ByteSink, _ format: OutputFormat, source: MediaReader?, edits: FileEdits
     ) throws(MediaError) {
@@ -82,7 +90,10 @@ final class ContainerWriter: @unchecked Sendable {
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.avoid_negative_ts =
             format.needsPositiveTimes ? AVFMT_AVOID_NEG_TS_MAKE_NON_NEGATIVE : AVFMT_AVOID_NEG_TS_DISABLED
-        context.pointee.max_interleave_delta = Self.interleaveWindow
+        context.pointee.max_interleave_delta =
+            if case .standardOutput = sink {
+                Self.streamWindow(video?.averageFrameRate ?? video?.baseFrameRate)
+            } else { Self.interleaveWindow }
     }
 
     deinit {

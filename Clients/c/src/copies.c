@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Frames that the worker has read, until their packets are delivered: in the session's own memory, or in copies of the app's.
+#include "replay.h"
+
+#include <stdio.h>
+
+// The most bytes of frames that a session keeps, and more frames than x265 holds with most presets.
+enum { MAX_KEPT_BYTES = 512 << 20, USUAL_COUNT = 64, PLANE_SIZE = 16 };
+
+bool hwdi_make_replay(hwd_session *session, const created *made) {
+    replay *of = session->replay = calloc(1, sizeof *of);
+    if (!of) return false;
+    of->held_end = &of->held;
+    of->times.depth = -1;
+    of->max_frames_held = made->max_frames_held;
+    of->reorder_depth = made->reorder_depth;
+    return true;
+}
+
+void hwdi_free_replay(replay *freed) {
+    if (!freed) return;
+    hwdi_discard_held(freed);
+    hwd_pool_unref(freed->copies);
+    free(freed->copied);
+    free(freed->format);
+    free(freed->times.times);
+    free(freed);
+}
+
+static bool is_refused(const hwd_session *session) {
+    json object, value;
+    bool wanted;
+    return session->properties && hwdi_json_check(session->properties, strlen(session->properties), &object) &&
+           hwdi_json_member(object, "ReplaysAfterFailure", &value) && hwdi_json_boolean(value, &wanted) && !wanted;
+}
+
+void hwdi_keep_frames(hwd_session *session) {
+    replay *of = session->replay;
+    const hwd_session_info *info = &session->info;
+    hwd_plane planes[HWD_MAX_PLANES];
+    of->keeps_frames = false;
+    of->notice[0] = 0;
+    if (is_refused(session) || of->stopped || of->max_frames_held == 0 ||
+        hwd_layout(info->pixel_format, info->width, info->height, 0, planes, &of->copy_size) < 0)
+        return;
+    uint64_t most = MAX_KEPT_BYTES / of->copy_size;
+    of->keeps_frames = of->max_frames_held <= most;
+    of->copy_count = (uint32_t)(most < USUAL_COUNT ? most : USUAL_COUNT);
+    if (of->copy_count < of->max_frames_held) of->copy_count = of->max_frames_held;
+    if (of->keeps_frames) return;
+    snprintf(of->notice, sizeof of->notice,
+             "the session ends if its process fails: %u frames would have to be kept, which take more than %d MiB", of->max_frames_held,
+             MAX_KEPT_BYTES >> 20);
+}
+
+void hwdi_return_frame(hwd_session *session, entry *frame) {
+    if (frame->returned) return;
+    frame->returned = true;
+    if (frame->slot >= 0) {
+        session->slots[frame->slot] = 0;
+        return hwdi_changed(session);
+    }
+    item *event = hwdi_new_item(session, HWD_EVENT_FRAME_RELEASED);
+    if (!event) return;
+    event->event.number = frame->number;
+    hwdi_push(session, event);
+}
+
+void hwdi_free_copy(hwd_session *session, entry *frame) {
+    if (frame->copy >= 0) session->replay->copied[frame->copy] = false;
+    frame->copy = -1;
+}
+
+// A free slot, or -1. The memory's pages are allocated with the copies that use them.
+static int32_t take_slot(replay *of) {
+    if (!of->copied) of->copied = calloc(of->copy_count, sizeof *of->copied);
+    if (!of->copies && hwd_pool_create(of->copy_size * of->copy_count, &of->copies) < 0) return -1;
+    for (uint32_t i = 0; of->copied && i < of->copy_count; i++)
+        if (!of->copied[i]) return (int32_t)i;
+    return -1;
+}
+
+static void copy_plane(uint8_t *to, const hwd_plane *target, const uint8_t *from, const hwd_plane *source) {
+    for (uint32_t row = 0; row < source->rows; row++)
+        memcpy(to + target->offset + (uint64_t)row * target->stride, from + source->offset + (uint64_t)row * source->stride,
+               source->row_bytes);
+}
+
+// Where a frame's message has its pool and its planes.
+static uint8_t *planes_of(entry *frame) {
+    return frame->payload + (frame->opcode == ENCODE_FRAME_WITH_METADATA ? 48 : 40);
+}
+
+// Copies a frame, and lets its message name the copy.
+static bool make_copy(hwd_session *session, entry *frame) {
+    replay *of = session->replay;
+    const hwd_session_info *info = &session->info;
+    hwd_plane source[HWD_MAX_PLANES] = {{0}}, target[HWD_MAX_PLANES];
+    uint8_t *planes = planes_of(frame);
+    hwd_pool *pool = hwdi_registered_pool(session, get_32(frame->payload + 24));
+    int32_t slot = take_slot(of);
+    if (slot < 0 || !pool) return false;
+    int count = hwd_layout(info->pixel_format, info->width, info->height, of->copy_size * (uint64_t)slot, target, NULL);
+    for (int i = 0; i < count; i++) {
+        source[i].offset = get_64(planes + PLANE_SIZE * i);
+        source[i].stride = get_32(planes + PLANE_SIZE * i + 8);
+    }
+    if (count < 0 || hwdi_check_planes(info->pixel_format, info->width, info->height, source, (uint32_t)count, pool->size)) return false;
+    for (int i = 0; i < count; i++) {
+        copy_plane(of->copies->bytes, &target[i], pool->bytes, &source[i]);
+        put_64(planes + PLANE_SIZE * i, target[i].offset);
+        put_32(planes + PLANE_SIZE * i + 8, target[i].stride);
+    }
+    put_32(frame->payload + 24, (uint32_t)COPIES_POOL);
+    of->copied[slot] = true;
+    frame->copy = slot;
+    return true;
+}
+
+// Gives up what is kept, of which there is more than the worker announced.
+static void stop_keeping(hwd_session *session) {
+    replay *of = session->replay;
+    of->keeps_frames = false;
+    of->stopped = true;
+    strcpy(of->notice, "the session ends if its process fails: the encoder holds more frames than it announced");
+    hwdi_open_gate(session);
+    item *format = of->next_format;
+    of->next_format = NULL;
+    if (format) hwdi_format_arrived(session, format);
+    entry *next;
+    for (entry *at = session->log; at; at = next) {
+        next = at->next;
+        if (at->kind != FRAME_ENTRY || !at->read) continue;
+        hwdi_free_copy(session, at);
+        hwdi_return_frame(session, at);
+        hwdi_remove_entry(session, at);
+    }
+}
+
+// Whether a frame may stay where it is: the session has other slots for those to come. Memory of the app's is returned at once.
+static bool may_stay(const hwd_session *session, const entry *frame) {
+    uint32_t kept = 0;
+    for (const entry *at = session->log; at; at = at->next)
+        kept += at->kind == FRAME_ENTRY && at->slot >= 0 && at->read && !at->returned;
+    // The frame itself is among them.
+    return frame->slot >= 0 && kept <= session->spare_slots;
+}
+
+static bool keep(hwd_session *session, entry *frame) {
+    if (!make_copy(session, frame)) return false;
+    hwdi_return_frame(session, frame);
+    return true;
+}
+
+void hwdi_did_read(hwd_session *session, entry *frame) {
+    replay *of = session->replay;
+    frame->read = true;
+    if (frame->delivered || !of->keeps_frames) {
+        hwdi_return_frame(session, frame);
+        hwdi_remove_entry(session, frame);
+        hwdi_fold_properties(session);
+    } else if (!frame->returned && !may_stay(session, frame) && !keep(session, frame)) {
+        stop_keeping(session);
+    }
+    hwdi_changed(session);
+}
+
+static bool is_kept_in(const entry *frame, uint32_t pool) {
+    return frame->kind == FRAME_ENTRY && !frame->returned && frame->slot < 0 && get_32(frame->payload + 24) == pool;
+}
+
+int hwdi_vacate_pool(hwd_session *session, uint32_t number) {
+    if (session->info.kind != HWD_COMPRESSION) return 0;
+    for (entry *at = session->log; at; at = at->next)
+        if (is_kept_in(at, number) && !at->read) return hwdi_fail(HWD_PARAMETER, "the pool has a frame in flight");
+    return 0;
+}

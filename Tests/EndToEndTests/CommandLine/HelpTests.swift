@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+/// The help of commands, compared with what their parsers say of themselves.
+@Suite struct HelpTests {
+    private struct Dump: Decodable {
+        struct Name: Decodable {
+            var kind: String
+            var name: String
+        }
+        struct Argument: Decodable {
+            var shouldDisplay: Bool
+            var names: [Name]?
+        }
+        struct Command: Decodable {
+            var commandName: String
+            var discussion: String?
+            var arguments: [Argument]?
+            var subcommands: [Command]?
+        }
+        var command: Command
+    }
+
+    private func hwctl(_ arguments: String...) throws -> Finished {
+        let run = try Running(Programs.path("hwctl"), arguments).wait(seconds: 60)
+        try #require(run.status == 0, "\(arguments): \(run.errors)")
+        return run
+    }
+
+    private func commands() throws -> [Dump.Command] {
+        let run = try hwctl("--experimental-dump-help")
+        return try JSONDecoder().decode(Dump.self, from: Data(run.output)).command.subcommands ?? []
+    }
+
+    @Test("The help of encode fits on two screens and names every option")
+    func encode() throws {
+        let text = try hwctl("encode", "--help").text
+        #expect(try hwctl("encode", "-h").text == text)
+        #expect(try hwctl("help", "encode").text == text)
+        #expect(try hwctl("encode", "a.mov", "--help").text == text)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 48 && lines.allSatisfy { $0.count <= 80 }, "\(lines.count) lines")
+        let command = try #require(try commands().first { $0.commandName == "encode" })
+        let options = Set(
+            (command.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }
+                .filter { $0.kind == "long" && !["help", "version"].contains($0.name) }.map { "--\($0.name)" })
+        try #require(options.count > 40)
+        let named = Set(
+            text.split { !($0.isLetter || $0.isNumber || $0 == "-") }.map(String.init).filter { $0.hasPrefix("--") }
+        )
+        #expect(options.subtracting(named).isEmpty, "not named: \(options.subtracting(named).sorted())")
+        #expect(named.subtracting(options) == ["--help-all"], "\(named.subtracting(options))")
+        let all = try hwctl("encode", "--help-all").text
+        #expect(options.allSatisfy(all.contains) && all.count > 4 * text.count)
+    }
+
+    @Test("Examples come first in the help of every command")
+    func examples() throws {
+        for command in try commands() where command.commandName != "help" {
+            let first = command.discussion?.split(separator: "\n").prefix(2).joined(separator: " ") ?? ""
+            #expect(
+                first.hasPrefix("EXAMPLES") && first.contains("hwctl \(command.commandName)"),
+                "\(command.commandName)")
+        }
+    }
+}
