@@ -1,34 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Converts the color of a span of pixels in place; included by rows.h.
+// Converts the color of pixels in registers; included by rows.h.
+#include "curves.h"
 
-/// Evaluates a curve.
-INLINE vf apply(const hwd_curve *curve, vf x) {
-    if (!curve->pairs) return x;
-    const vi sign = (vi)x & (curve->odd ? (int32_t)0x80000000 : 0);
-    x = curve->odd ? (vf)((vi)x & 0x7fffffff) : at_least(x, splat(0));
-    x = at_most(x, splat(curve->limit));
-    vi index;
-    vf part;
-    if (curve->scale > 0) {
-        const vf steps = x * curve->scale;
-        index = whole(steps);
-        part = steps - number(index);
-    } else {
-        const vi bits = (vi)x;
-        index = (bits >> 17) - (curve->first - 1);
-        const vi is_tiny = index < 1;
-        part = choose(is_tiny, x * curve->tiny, number(bits & 0x1ffff) * 0x1p-17f);
-        index &= ~is_tiny;
-    }
-    return (vf)((vi)look_up(curve->pairs, index, part) ^ sign);
+/// The coefficients of all curves of a plan.
+typedef struct {
+    segments decode, gain, inverse_gain, encode;
+} coefficients;
+
+INLINE coefficients load_coefficients(const hwd_plan *plan) {
+    return (coefficients){
+        load_segments(&plan->decode), load_segments(&plan->gain.curve), load_segments(&plan->inverse_gain.curve),
+        load_segments(&plan->encode)};
 }
 
-/// A pixel's gain. For a weighted sum it is 0 where the sum is not positive.
-INLINE vf gain_of(const hwd_gain *gain, vf r, vf g, vf b) {
+/// Multiplies pixels by a gain. From a weighted sum it is 0 where the sum is not positive.
+INLINE void amplify(const hwd_gain *gain, const segments *own, pixels *p) {
+    if (is_identity(&gain->curve)) return;
     const float *w = gain->weights;
-    if (w[0] == 0 && w[1] == 0 && w[2] == 0) return apply(&gain->curve, at_least(at_least(r, g), b));
-    const vf sum = w[0] * r + (w[1] * g + w[2] * b);
-    return (vf)((vi)apply(&gain->curve, sum) & (sum > splat(0)));
+    vf factor;
+    if (w[0] == 0 && w[1] == 0 && w[2] == 0) {
+        factor = apply(&gain->curve, own, at_least(at_least(p->r, p->g), p->b));
+    } else {
+        const vf sum = w[0] * p->r + (w[1] * p->g + w[2] * p->b);
+        factor = (vf)((vi)apply(&gain->curve, own, sum) & (sum > splat(0)));
+    }
+    p->r *= factor, p->g *= factor, p->b *= factor;
 }
 
 /// 1 / alpha; 0 where alpha is 0.
@@ -37,52 +33,33 @@ INLINE vf inverse_of(vf a) {
     return (vf)((vi)(splat(1) / choose(is_there, a, splat(1))) & is_there);
 }
 
-static void convert_colors(const hwd_plan *shared, int count, buffers *at) {
-    // A local copy can stay in registers, because no store to a float may alias it.
-    const hwd_plan own = *shared, *plan = &own;
-    const float *m = plan->colors;
-    if (!plan->clips_source && !plan->divides && !plan->converts && !plan->clips_target && !plan->multiplies) return;
-    for (int x = 0; x < count; x += WIDTH) {
-        vf r = load(at->r + x), g = load(at->g + x), b = load(at->b + x);
-        if (plan->divides) {
-            const vf scale = inverse_of(load(at->a + x));
-            r *= scale, g *= scale, b *= scale;
-        }
-        if (plan->clips_source) r = within(r), g = within(g), b = within(b);
-        if (plan->converts) {
-            r = apply(&plan->decode, r), g = apply(&plan->decode, g), b = apply(&plan->decode, b);
-            if (plan->mapping) {
-                const float(*rows)[4] = plan->mapping->light;
-                const vf red = rows[0][0] * r + (rows[0][1] * g + rows[0][2] * b);
-                const vf green = rows[1][0] * r + (rows[1][1] * g + rows[1][2] * b);
-                b = rows[2][0] * r + (rows[2][1] * g + rows[2][2] * b);
-                r = red, g = green;
-            }
-            if (plan->gain.curve.pairs) {
-                const vf gain = gain_of(&plan->gain, r, g, b);
-                r *= gain, g *= gain, b *= gain;
-            }
-            if (plan->tone.curve.pairs) {
-                const vf gain = gain_of(&plan->tone, r, g, b);
-                r *= gain, g *= gain, b *= gain;
-            }
-            const vf red = m[0] * r + (m[1] * g + m[2] * b);
-            const vf green = m[3] * r + (m[4] * g + m[5] * b);
-            b = m[6] * r + (m[7] * g + m[8] * b);
-            r = red, g = green;
-            if (plan->inverse_gain.curve.pairs) {
-                const vf gain = gain_of(&plan->inverse_gain, r, g, b);
-                r *= gain, g *= gain, b *= gain;
-            }
-            r = apply(&plan->encode, r), g = apply(&plan->encode, g), b = apply(&plan->encode, b);
-        }
-        if (plan->clips_target) r = within(r), g = within(g), b = within(b);
-        if (plan->multiplies) {
-            const vf scale = load(at->a + x);
-            r *= scale, g *= scale, b *= scale;
-        }
-        store(at->r + x, r);
-        store(at->g + x, g);
-        store(at->b + x, b);
+INLINE void clip(pixels *p) { p->r = within(p->r), p->g = within(p->g), p->b = within(p->b); }
+
+/// Multiplies by a 3x3 matrix whose rows are `step` numbers apart.
+INLINE void multiply(const float *m, int step, pixels *p) {
+    const float *second = m + step, *third = second + step;
+    const vf r = m[0] * p->r + (m[1] * p->g + m[2] * p->b);
+    const vf g = second[0] * p->r + (second[1] * p->g + second[2] * p->b);
+    p->b = third[0] * p->r + (third[1] * p->g + third[2] * p->b);
+    p->r = r, p->g = g;
+}
+
+INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
+    if (plan->divides) {
+        const vf scale = inverse_of(p->a);
+        p->r *= scale, p->g *= scale, p->b *= scale;
     }
+    if (plan->clips_source) clip(p);
+    if (plan->converts) {
+        apply_three(&plan->decode, &own->decode, p);
+        if (plan->mapping) multiply(plan->mapping->light[0], 4, p);
+        amplify(&plan->gain, &own->gain, p);
+        // Tone mapping has a table alone.
+        amplify(&plan->tone, &own->gain, p);
+        multiply(plan->colors, 3, p);
+        amplify(&plan->inverse_gain, &own->inverse_gain, p);
+        apply_three(&plan->encode, &own->encode, p);
+    }
+    if (plan->clips_target) clip(p);
+    if (plan->multiplies) p->r *= p->a, p->g *= p->a, p->b *= p->a;
 }

@@ -21,9 +21,6 @@ hwd_scaled_rows hwd_scaled_rows_avx2;
 hwd_scaled_rows hwd_scaled_rows_avx512;
 #endif
 
-/// The instruction set in use: 0 baseline, 1 AVX2, 2 AVX-512.
-int hwd_level(void);
-
 /// Work on rows first ..< end of a picture; returns false when memory runs out.
 typedef bool hwd_row_work(const void *context, int first, int end);
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The loops for one instruction set: a row is read into planes of floats a span at a time, its color is converted, and it is
-// written. Included with WIDTH, LEVEL and ROWS defined.
+// The loops for one instruction set: pixels are read, their color is converted and they are written without leaving the
+// registers. Included with WIDTH, LEVEL and ROWS defined.
 #include "vectors.h"
 #include <stdlib.h>
 
-// Pixels of a span: four planes of it fit into the L1 cache.
-enum { STRETCH = 1024, PAD = 32 };
+// Floats before and after a row that may be read.
+enum { PAD = 32 };
+
+/// A vector of pixels: R, G and B, or Y', Cb and Cr, and alpha.
+typedef struct {
+    vf r, g, b, a;
+} pixels;
 
 typedef struct {
-    float *r, *g, *b, *a;        // one span
-    float *half_cb, *half_cr;    // one row of the source's chroma
-    float *cb, *cr;              // the same at luma width
-    float *wide_cb, *wide_cr;    // one row of the target's chroma at luma width
+    // What the source's chroma adds to R', G' and B', or Cb and Cr for a mapping: rows 2i and 2i + 1 of chroma and their numbers,
+    // and a row between two of them.
+    float *chroma[2][3], *between[3];
+    int held[2];
+    float *wide_cb, *wide_cr;        // one row of the target's chroma at luma width
     float *ring_cb[4], *ring_cr[4];  // four rows of it at chroma width
 } buffers;
 
@@ -25,149 +31,246 @@ INLINE vf load_samples(const hwd_layout *form, const uint8_t *row, int x, int le
 /// Reads Cb and Cr from interleaved pairs.
 INLINE void load_pairs(const hwd_layout *form, const uint8_t *row, int x, int left, vf *cb, vf *cr) {
     if (form->words) {
-        vh2 pairs = {0};
+        vu pairs = {0};
         memcpy(&pairs, row + 4 * (size_t)x, 4 * (size_t)at_hand(left));
-        const vh first = __builtin_shufflevector(pairs, pairs, EVENS);
-        const vh second = __builtin_shufflevector(pairs, pairs, ODDS);
-        *cb = number((__builtin_convertvector(first, vi) >> form->shift) & 0x3ff);
-        *cr = number((__builtin_convertvector(second, vi) >> form->shift) & 0x3ff);
+        *cb = number((vi)(pairs >> form->shift) & 0x3ff);
+        *cr = number((vi)(pairs >> (16 + form->shift)) & 0x3ff);
     } else {
-        vb2 pairs = {0};
-        memcpy(&pairs, row + 2 * (size_t)x, 2 * (size_t)at_hand(left));
-        *cb = __builtin_convertvector(__builtin_shufflevector(pairs, pairs, EVENS), vf);
-        *cr = __builtin_convertvector(__builtin_shufflevector(pairs, pairs, ODDS), vf);
-    }
-}
-
-/// Interpolates a row of chroma, at chroma width, between the two nearest rows.
-static void blend_chroma(const hwd_plan *plan, const hwd_plane *source, int y, buffers *to) {
-    const hwd_layout *form = &plan->source;
-    const int width = half_of(plan->width), height = half_of(plan->height);
-    const int near = y / 2, far = clamp_row(y % 2 ? near + 1 : near - 1, height);
-    const float weight = plan->up_y[y % 2];
-    for (int x = 0; x < width; x += WIDTH) {
-        vf cb, cr, other_cb = splat(0), other_cr = splat(0);
-        if (form->interleaved) {
-            load_pairs(form, source[1].base + near * source[1].stride, x, width - x, &cb, &cr);
-            if (weight != 1)
-                load_pairs(form, source[1].base + far * source[1].stride, x, width - x, &other_cb, &other_cr);
-        } else {
-            cb = load_samples(form, source[1].base + near * source[1].stride, x, width - x);
-            cr = load_samples(form, source[2].base + near * source[2].stride, x, width - x);
-            if (weight != 1) {
-                other_cb = load_samples(form, source[1].base + far * source[1].stride, x, width - x);
-                other_cr = load_samples(form, source[2].base + far * source[2].stride, x, width - x);
-            }
-        }
-        if (weight != 1) {
-            cb = weight * cb + (1 - weight) * other_cb;
-            cr = weight * cr + (1 - weight) * other_cr;
-        }
-        store(to->half_cb + x, cb);
-        store(to->half_cr + x, cr);
-    }
-}
-
-/// Interpolates chroma to luma width between the two nearest samples. Edge samples are repeated.
-static void widen(float *half, float *full, int count, const float *weights) {
-    half[-1] = half[0];
-    half[count] = half[count - 1];
-    for (int x = 0; x < count; x += WIDTH) {
-        const vf near = load(half + x);
-        const vf even = weights[0] * near + (1 - weights[0]) * load(half + x - 1);
-        const vf odd = weights[1] * near + (1 - weights[1]) * load(half + x + 1);
-        store(full + 2 * x, __builtin_shufflevector(even, odd, LOW_PAIRS));
-        store(full + 2 * x + WIDTH, __builtin_shufflevector(even, odd, HIGH_PAIRS));
+        vh both = {0};
+        memcpy(&both, row + 2 * (size_t)x, 2 * (size_t)at_hand(left));
+        const vi pairs = __builtin_convertvector(both, vi);
+        *cb = number(pairs & 0xff);
+        *cr = number(pairs >> 8);
     }
 }
 
 INLINE vf row_of(const float *m, vf x, vf y, vf z) { return m[0] * x + (m[1] * y + (m[2] * z + m[3])); }
 
-#include "mapping.h"
-
-INLINE void read_samples(
-    const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, const hwd_mapping *map, buffers *to) {
+/// Reads a row of chroma and multiplies it by `to_rgb`, unless it is at hand.
+static float *const *read_chroma(
+    const hwd_plan *plan, const float *to_rgb, const hwd_plane *source, int row, buffers *to) {
     const hwd_layout *form = &plan->source;
+    float *const *own = to->chroma[row & 1];
+    if (to->held[row & 1] == row) return own;
+    to->held[row & 1] = row;
     float m[12];
-    memcpy(m, plan->to_rgb, sizeof m);
-    const uint8_t *luma = source[0].base + y * source[0].stride;
-    const hwd_plane *alpha = form->alpha ? &source[form->interleaved ? 2 : 3] : NULL;
-    const int orders = map ? orders_of(map) : 0;
-    for (int x = 0; x < count; x += WIDTH) {
-        vf value = load_samples(form, luma, x0 + x, count - x);
-        vf cb = load(to->cb + x0 + x), cr = load(to->cr + x0 + x);
-        if (map) map_codes(map, orders, &value, &cb, &cr);
-        store(to->r + x, row_of(m, value, cb, cr));
-        store(to->g + x, row_of(m + 4, value, cb, cr));
-        store(to->b + x, row_of(m + 8, value, cb, cr));
-        // Without alpha the span was initialized with 1.
-        if (alpha)
-            store(to->a + x, load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255));
+    memcpy(m, to_rgb, sizeof m);
+    const int width = half_of(plan->width);
+    const uint8_t *first = source[1].base + row * source[1].stride;
+    const uint8_t *second = form->interleaved ? NULL : source[2].base + row * source[2].stride;
+    for (int x = 0; x < width; x += WIDTH) {
+        vf cb, cr;
+        if (form->interleaved) {
+            load_pairs(form, first, x, width - x, &cb, &cr);
+        } else {
+            cb = load_samples(form, first, x, width - x);
+            cr = load_samples(form, second, x, width - x);
+        }
+        if (plan->mapping) {
+            store(own[0] + x, cb);
+            store(own[1] + x, cr);
+        } else {
+            for (int i = 0; i < 3; i++) store(own[i] + x, m[4 * i + 1] * cb + (m[4 * i + 2] * cr + m[4 * i + 3]));
+        }
     }
+    // Edge samples are repeated.
+    for (int i = 0; i < 3; i++) own[i][-1] = own[i][0], own[i][width] = own[i][width - 1];
+    return own;
 }
 
-static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
-    read_samples(plan, source, y, x0, count, NULL, to);
+/// A row of chroma, at chroma width, interpolated between the two nearest rows.
+static float *const *blend_chroma(
+    const hwd_plan *plan, const float *to_rgb, const hwd_plane *source, int y, buffers *to) {
+    const int width = half_of(plan->width), height = half_of(plan->height), row = y / 2;
+    const float weight = plan->up_y[y % 2];
+    float *const *near = read_chroma(plan, to_rgb, source, row, to);
+    const int other = clamp_row(y % 2 ? row + 1 : row - 1, height);
+    if (weight == 1 || other == row) return near;
+    float *const *far = read_chroma(plan, to_rgb, source, other, to);
+    for (int i = 0; i < 3; i++)
+        for (int x = -WIDTH; x < width + 1; x += WIDTH)
+            store(to->between[i] + x, weight * load(near[i] + x) + (1 - weight) * load(far[i] + x));
+    return to->between;
 }
 
-static void read_mapped(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
-    read_samples(plan, source, y, x0, count, plan->mapping, to);
-}
-
-static void read_bytes(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
-    const uint8_t *row = source[0].base + y * source[0].stride + 4 * (size_t)x0;
-    const float scale = 1.f / 255;
-    for (int x = 0; x < count; x += WIDTH) {
-        vi pixels = {0};
-        memcpy(&pixels, row + 4 * (size_t)x, 4 * (size_t)at_hand(count - x));
-        const vf first = number(pixels & 255) * scale, third = number((pixels >> 16) & 255) * scale;
-        store(to->r + x, plan->source.swaps ? third : first);
-        store(to->g + x, number((pixels >> 8) & 255) * scale);
-        store(to->b + x, plan->source.swaps ? first : third);
-        store(to->a + x, number((pixels >> 24) & 255) * scale);
-    }
-}
-
-static void read_halves(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
-    (void)plan;
-    const uint8_t *row = source[0].base + y * source[0].stride + 8 * (size_t)x0;
-    for (int x = 0; x < count; x += WIDTH) {
-        vh2 low = {0}, high = {0};
-        const size_t bytes = 8 * (size_t)at_hand(count - x);
-        memcpy(&low, row + 8 * (size_t)x, bytes < sizeof low ? bytes : sizeof low);
-        if (bytes > sizeof low) memcpy(&high, row + 8 * (size_t)x + sizeof low, bytes - sizeof low);
-        // R G B A R G B A …: separates G and A from R and B as pairs of words, then the members of each pair.
-        const vi rg = __builtin_shufflevector((vi)low, (vi)high, EVENS);
-        const vi ba = __builtin_shufflevector((vi)low, (vi)high, ODDS);
-        store(to->r + x, from_halves(__builtin_convertvector(rg & 0xffff, vh)));
-        store(to->g + x, from_halves(__builtin_convertvector((vi)((vu)rg >> 16), vh)));
-        store(to->b + x, from_halves(__builtin_convertvector(ba & 0xffff, vh)));
-        store(to->a + x, within(from_halves(__builtin_convertvector((vi)((vu)ba >> 16), vh))));
-    }
-}
-
+#include "mapping.h"
 #include "colors.h"
+
+/// A row that is converted.
+typedef struct {
+    const hwd_plan *plan;
+    const uint8_t *from[2];  // luma or the only plane, and alpha
+    uint8_t *to[2];
+    float *const *chroma;
+    float *wide_cb, *wide_cr;
+    float luma;      // what a step of luma adds to R', G' and B'
+    int y;
+    bool is_own;     // in this share; otherwise only chroma is kept
+    bool is_opaque;  // the source has no alpha
+    bool is_bounded; // half floats cannot overflow
+    int orders;      // of the mapping's regressions
+} line;
+
+#include "reading.h"
 #include "writing.h"
+
+INLINE void read_chroma_pair(const line *own, int x, vf chroma[3][2]) {
+    for (int i = 0; i < 3; i++) widen(own->chroma[i] + x / 2, own->plan->up_x, chroma[i]);
+}
+
+INLINE pixels read_pixels(const line *own, hwd_form from, int x, int left, vf first, vf second, vf third) {
+    switch (from) {
+    case HWD_YCBCR: return read_ycbcr(own, x, left, first, second, third);
+    case HWD_BYTES: return read_bytes(own, x, left);
+    case HWD_HALVES: return read_halves(own, x, left);
+    }
+}
+
+INLINE void write_pixels(const line *own, hwd_form to, int x, int left, const pixels *p) {
+    switch (to) {
+    case HWD_YCBCR: write_ycbcr(own, x, left, p); break;
+    case HWD_BYTES: write_bytes(own, x, left, p); break;
+    case HWD_HALVES: write_halves(own, x, left, p); break;
+    }
+}
+
+/// Converts up to two vectors; `left` pixels of them exist.
+INLINE void convert_pair(
+    const line *own, const coefficients *curves, hwd_form from, hwd_form to, int x, int left) {
+    vf chroma[3][2] = {0};
+    if (from == HWD_YCBCR) read_chroma_pair(own, x, chroma);
+#pragma unroll
+    for (int k = 0; k < 2; k++, x += WIDTH, left -= WIDTH) {
+        if (left <= 0) return;
+        pixels p = read_pixels(own, from, x, left, chroma[0][k], chroma[1][k], chroma[2][k]);
+        convert_colors(own->plan, curves, &p);
+        write_pixels(own, to, x, left, &p);
+    }
+}
+
+// Vectors of a stretch.
+enum { STRETCH = 128 };
+
+/// Converts the color of a stretch; a function of its own leaves the compiler all registers.
+__attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, pixels *all, int count) {
+    const hwd_plan plan = *shared;
+    const coefficients curves = load_coefficients(&plan);
+    for (int i = 0; i < count; i++) {
+        pixels p = all[i];
+        convert_colors(&plan, &curves, &p);
+        all[i] = p;
+    }
+}
+
+/// Converts a stretch in three passes, where the instruction set has too few registers for one.
+INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, int left) {
+    pixels all[STRETCH];
+    const int count = (left + WIDTH - 1) / WIDTH;
+    for (int i = 0; i < count; i += 2) {
+        const int at = i * WIDTH;
+        vf chroma[3][2] = {0};
+        if (from == HWD_YCBCR) read_chroma_pair(own, x + at, chroma);
+        all[i] = read_pixels(own, from, x + at, left - at, chroma[0][0], chroma[1][0], chroma[2][0]);
+        if (i + 1 < count)
+            all[i + 1] = read_pixels(
+                own, from, x + at + WIDTH, left - at - WIDTH, chroma[0][1], chroma[1][1], chroma[2][1]);
+    }
+    convert_colors_of(own->plan, all, count);
+    for (int i = 0; i < count; i++) write_pixels(own, to, x + i * WIDTH, left - i * WIDTH, &all[i]);
+}
+
+/// Whether a curve by segments is all that is between the source's R'G'B' and the target's, besides matrices.
+static bool is_plain(const hwd_plan *plan) {
+    const hwd_segments *decode = &plan->decode.segments;
+    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root
+        && (LEVEL < 2 || decode->origin == 0);
+    const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
+        || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
+        || !is_identity(&plan->inverse_gain.curve) || !is_identity(&plan->encode);
+    return plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && !plan->source.alpha
+        && plan->converts && plan->is_bounded && decodes && !has_more;
+}
+
+/// Converts a row; `plain` is a constant that removes the steps that `is_plain` excludes, and then `words` is one too.
+INLINE void convert_row(const line *shared, hwd_form from, hwd_form to, bool plain, bool words) {
+    // Local copies can stay in registers, because no store may alias them.
+    hwd_plan plan = *shared->plan;
+    line own = *shared;
+    own.plan = &plan;
+    float *chroma[3] = {NULL};
+    if (from == HWD_YCBCR) memcpy(chroma, shared->chroma, sizeof chroma);
+    own.chroma = chroma;
+    if (plain) {
+        // The curve clamps its argument.
+        plan.divides = plan.multiplies = plan.clips_source = plan.clips_target = plan.decode.odd = false;
+        plan.converts = true;
+        plan.mapping = NULL;
+        own.is_opaque = own.is_bounded = true;
+        plan.gain.curve = plan.tone.curve = plan.inverse_gain.curve = plan.encode = (hwd_curve){0};
+        if (!plan.decode.segments.factors) __builtin_unreachable();
+        // `to_rgb` includes the curve's scale and offset.
+        plan.decode.segments.scale = 1, plan.decode.segments.offset = -0.f;
+        plan.decode.segments.root = false;
+        plan.source.alpha = false;
+        plan.source.words = words;
+        if (LEVEL == 2) plan.decode.segments.origin = 0;
+    }
+    const coefficients curves = load_coefficients(&plan);
+    int x = 0;
+    if (LEVEL == 0 || (LEVEL == 1 && to != HWD_HALVES)) {
+        for (; x < plan.width; x += STRETCH * WIDTH) {
+            const int left = plan.width - x;
+            convert_stretch(&own, from, to, x, left < STRETCH * WIDTH ? left : STRETCH * WIDTH);
+        }
+        return;
+    }
+    for (; x + 2 * WIDTH <= plan.width; x += 2 * WIDTH) convert_pair(&own, &curves, from, to, x, 2 * WIDTH);
+    if (x < plan.width) convert_pair(&own, &curves, from, to, x, plan.width - x);
+}
+
+typedef void convert_line(const line *own);
+
+#define LINE(name, from, to) \
+    static void name(const line *own) { convert_row(own, from, to, false, false); }
+LINE(ycbcr_to_ycbcr, HWD_YCBCR, HWD_YCBCR)
+LINE(ycbcr_to_bytes, HWD_YCBCR, HWD_BYTES)
+LINE(ycbcr_to_halves, HWD_YCBCR, HWD_HALVES)
+LINE(bytes_to_ycbcr, HWD_BYTES, HWD_YCBCR)
+LINE(bytes_to_bytes, HWD_BYTES, HWD_BYTES)
+LINE(bytes_to_halves, HWD_BYTES, HWD_HALVES)
+LINE(halves_to_ycbcr, HWD_HALVES, HWD_YCBCR)
+LINE(halves_to_bytes, HWD_HALVES, HWD_BYTES)
+LINE(halves_to_halves, HWD_HALVES, HWD_HALVES)
+#undef LINE
+static void words_to_light(const line *own) { convert_row(own, HWD_YCBCR, HWD_HALVES, true, true); }
+static void samples_to_light(const line *own) { convert_row(own, HWD_YCBCR, HWD_HALVES, true, false); }
+
+static convert_line *line_of(const hwd_plan *plan) {
+    static convert_line *const lines[3][3] = {
+        [HWD_YCBCR] = {ycbcr_to_ycbcr, ycbcr_to_bytes, ycbcr_to_halves},
+        [HWD_BYTES] = {bytes_to_ycbcr, bytes_to_bytes, bytes_to_halves},
+        [HWD_HALVES] = {halves_to_ycbcr, halves_to_bytes, halves_to_halves},
+    };
+    if (is_plain(plan)) return plan->source.words ? words_to_light : samples_to_light;
+    return lines[plan->source.form][plan->target.form];
+}
 
 static bool allocate(const hwd_plan *plan, buffers *to, float **memory) {
     const size_t wide = ((size_t)plan->width + 3 * PAD + 15) & ~(size_t)15;
     const size_t half = ((size_t)half_of(plan->width) + 3 * PAD + 15) & ~(size_t)15;
-    const size_t stretch = STRETCH + 2 * PAD;
-    const size_t count = 4 * stretch + 10 * half + 4 * wide;
+    const size_t count = 17 * half + 2 * wide;
     float *next = *memory = aligned_alloc(64, count * sizeof(float));
     if (!next) return false;
     memset(next, 0, count * sizeof(float));
-    float **stretches[] = {&to->r, &to->g, &to->b, &to->a};
-    for (int i = 0; i < 4; i++, next += stretch) *stretches[i] = next;
-    float **wides[] = {&to->cb, &to->cr, &to->wide_cb, &to->wide_cr};
-    for (int i = 0; i < 4; i++, next += wide) *wides[i] = next + 16;
+    float **wides[] = {&to->wide_cb, &to->wide_cr};
+    for (int i = 0; i < 2; i++, next += wide) *wides[i] = next + 16;
     for (int i = 0; i < 4; i++) {
         to->ring_cb[i] = next + 16;
         to->ring_cr[i] = next + half + 16;
         next += 2 * half;
     }
-    to->half_cb = next + 16;
-    to->half_cr = next + half + 16;
+    for (int i = 0; i < 9; i++, next += half) *(i < 6 ? &to->chroma[i / 3][i % 3] : &to->between[i - 6]) = next + 16;
+    to->held[0] = to->held[1] = -1;
     return true;
 }
 
@@ -176,35 +279,35 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     buffers to;
     float *memory;
     if (!allocate(plan, &to, &memory)) return false;
-    for (int x = 0; x < STRETCH; x += WIDTH) store(to.a + x, splat(1));
     const bool shrinks = plan->target.form == HWD_YCBCR;
     // Rows around this share that its chroma filter also reads.
     const int before = shrinks && plan->down_y[0] != 0 ? 1 : 0;
     const int last_tap = !shrinks ? 0 : plan->down_y[3] != 0 ? 2 : plan->down_y[2] != 0 ? 1 : 0;
     const int start = first - before < 0 ? 0 : first - before;
     const int stop = last_tap > 1 ? end - 1 + last_tap : end;
+    convert_line *const convert = line_of(plan);
+    float to_rgb[12];
+    memcpy(to_rgb, plan->to_rgb, sizeof to_rgb);
+    if (is_plain(plan)) {
+        const hwd_segments *decode = &plan->decode.segments;
+        for (int i = 0; i < 12; i++) to_rgb[i] = to_rgb[i] * decode->scale + (i % 4 == 3 ? decode->offset : 0);
+    }
+    line own = {.plan = plan, .wide_cb = to.wide_cb, .wide_cr = to.wide_cr, .is_bounded = plan->is_bounded};
+    // Rows of the matrix have the same factor of luma.
+    own.luma = to_rgb[0];
+    const int from_alpha = plan->source.interleaved ? 2 : 3, to_alpha = plan->target.interleaved ? 2 : 3;
+    own.is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha;
+    own.orders = plan->mapping ? orders_of(plan->mapping) : 0;
     int pair = first / 2;
     for (int y = start; y < stop && y < plan->height; y++) {
-        if (plan->source.form == HWD_YCBCR) {
-            blend_chroma(plan, source, y, &to);
-            widen(to.half_cb, to.cb, half_of(plan->width), plan->up_x);
-            widen(to.half_cr, to.cr, half_of(plan->width), plan->up_x);
-        }
-        const bool is_own = y >= first && y < end;
-        for (int x = 0; x < plan->width; x += STRETCH) {
-            const int count = plan->width - x < STRETCH ? plan->width - x : STRETCH;
-            switch (plan->source.form) {
-            case HWD_YCBCR: (plan->mapping ? read_mapped : read_ycbcr)(plan, source, y, x, count, &to); break;
-            case HWD_BYTES: read_bytes(plan, source, y, x, count, &to); break;
-            case HWD_HALVES: read_halves(plan, source, y, x, count, &to); break;
-            }
-            convert_colors(plan, count, &to);
-            switch (plan->target.form) {
-            case HWD_YCBCR: write_ycbcr(plan, target, y, x, count, is_own, &to); break;
-            case HWD_BYTES: write_bytes(plan, target, y, x, count, &to); break;
-            case HWD_HALVES: write_halves(plan, target, y, x, count, &to); break;
-            }
-        }
+        if (plan->source.form == HWD_YCBCR) own.chroma = blend_chroma(plan, to_rgb, source, y, &to);
+        own.y = y;
+        own.from[0] = source[0].base + y * source[0].stride;
+        own.to[0] = target[0].base + y * target[0].stride;
+        if (plan->source.alpha) own.from[1] = source[from_alpha].base + y * source[from_alpha].stride;
+        if (plan->target.alpha) own.to[1] = target[to_alpha].base + y * target[to_alpha].stride;
+        own.is_own = y >= first && y < end;
+        convert(&own);
         if (!shrinks) continue;
         narrow(plan, to.wide_cb, to.ring_cb[y & 3]);
         narrow(plan, to.wide_cr, to.ring_cr[y & 3]);

@@ -31,6 +31,8 @@ typedef uint32_t vu __attribute__((vector_size(4 * WIDTH)));
 #define HIGH_PAIRS 2, 6, 3, 7
 #endif
 
+#define ALL_PAIRS LOW_PAIRS, HIGH_PAIRS
+
 INLINE vf splat(float x) { return x - (vf){0}; }
 INLINE vf number(vi x) { return __builtin_convertvector(x, vf); }
 INLINE vi whole(vf x) { return __builtin_convertvector(x, vi); }

@@ -24,24 +24,16 @@ INLINE void store_samples(const hwd_layout *form, uint8_t *row, int x, vi values
 }
 
 /// Writes luma and alpha of a row of this share; keeps chroma at luma width for every row.
-static void write_ycbcr(
-    const hwd_plan *plan, const hwd_mutable_plane *target, int y, int x0, int count, bool is_own, buffers *at) {
-    const hwd_layout *form = &plan->target;
-    float m[12];
-    memcpy(m, plan->from_rgb, sizeof m);
-    uint8_t *luma = target[0].base + y * target[0].stride;
-    const hwd_mutable_plane *alpha = form->alpha ? &target[form->interleaved ? 2 : 3] : NULL;
-    for (int x = 0; x < count; x += WIDTH) {
-        const vf r = load(at->r + x), g = load(at->g + x), b = load(at->b + x);
-        store(at->wide_cb + x0 + x, row_of(m + 4, r, g, b));
-        store(at->wide_cr + x0 + x, row_of(m + 8, r, g, b));
-        if (!is_own) continue;
-        const vf add = rounding(plan->dithers, x0 + x, y);
-        store_samples(form, luma, x0 + x, code(row_of(m, r, g, b), add, form->top), count - x);
-        if (!alpha) continue;
-        const vi value = code(load(at->a + x) * 255, splat(0.5f), 255);
-        store_bytes(alpha->base + y * alpha->stride + x0 + x, value, count - x);
-    }
+INLINE void write_ycbcr(const line *own, int x, int left, const pixels *p) {
+    const hwd_layout *form = &own->plan->target;
+    const float *m = own->plan->from_rgb;
+    store(own->wide_cb + x, row_of(m + 4, p->r, p->g, p->b));
+    store(own->wide_cr + x, row_of(m + 8, p->r, p->g, p->b));
+    if (!own->is_own) return;
+    const vf add = rounding(own->plan->dithers, x, own->y);
+    store_samples(form, own->to[0], x, code(row_of(m, p->r, p->g, p->b), add, form->top), left);
+    if (!form->alpha) return;
+    store_bytes(own->to[1] + x, code(p->a * 255, splat(0.5f), 255), left);
 }
 
 /// Filters a row of chroma to chroma width.
@@ -89,42 +81,24 @@ static void write_chroma(const hwd_plan *plan, const hwd_mutable_plane *target, 
     }
 }
 
-static void write_bytes(
-    const hwd_plan *plan, const hwd_mutable_plane *target, int y, int x0, int count, buffers *at) {
-    uint8_t *row = target[0].base + y * target[0].stride + 4 * (size_t)x0;
-    for (int x = 0; x < count; x += WIDTH) {
-        const vf add = rounding(plan->dithers, x0 + x, y);
-        const vi r = code(load(at->r + x) * 255, add, 255), g = code(load(at->g + x) * 255, add, 255);
-        const vi b = code(load(at->b + x) * 255, add, 255);
-        const vi a = code(load(at->a + x) * 255, splat(0.5f), 255);
-        const vi pixels = (plan->target.swaps ? b | r << 16 : r | b << 16) | g << 8 | a << 24;
-        memcpy(row + 4 * (size_t)x, &pixels, 4 * (size_t)at_hand(count - x));
-    }
+INLINE void write_bytes(const line *own, int x, int left, const pixels *p) {
+    uint8_t *row = own->to[0] + 4 * (size_t)x;
+    const vf add = rounding(own->plan->dithers, x, own->y);
+    const vi r = code(p->r * 255, add, 255), g = code(p->g * 255, add, 255), b = code(p->b * 255, add, 255);
+    const vi a = code(p->a * 255, splat(0.5f), 255);
+    const vi words = (own->plan->target.swaps ? b | r << 16 : r | b << 16) | g << 8 | a << 24;
+    memcpy(row, &words, 4 * (size_t)at_hand(left));
 }
 
-INLINE vf storable(vf x) { return at_most(at_least(x, splat(-65504)), splat(65504)); }
+INLINE vh storable(vf x, bool is_bounded) {
+    return to_halves(is_bounded ? x : at_most(at_least(x, splat(-65504)), splat(65504)));
+}
 
-static void write_halves(
-    const hwd_plan *plan, const hwd_mutable_plane *target, int y, int x0, int count, buffers *at) {
-    uint8_t *row = target[0].base + y * target[0].stride + 8 * (size_t)x0;
-    // Pictures larger than the caches use non-temporal stores: fetching overwritten lines took a fifth of the time.
-    const bool streams = ((uintptr_t)row & 63) == 0 && (long)plan->width * plan->height >= 1 << 20;
-    const bool is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha;
-    const vi opaque = (vi){0} + (0x3C00 << 16);
-    for (int x = 0; x < count; x += WIDTH) {
-        const vh r = to_halves(storable(load(at->r + x))), g = to_halves(storable(load(at->g + x)));
-        const vh b = to_halves(storable(load(at->b + x)));
-        const vi alpha = is_opaque ? opaque : __builtin_convertvector(to_halves(load(at->a + x)), vi) << 16;
-        const vi rg = __builtin_convertvector(r, vi) | __builtin_convertvector(g, vi) << 16;
-        const vi ba = __builtin_convertvector(b, vi) | alpha;
-        const vi both[2] = {
-            __builtin_shufflevector(rg, ba, LOW_PAIRS), __builtin_shufflevector(rg, ba, HIGH_PAIRS)};
-        uint8_t *to = row + 8 * (size_t)x;
-        if (streams && count - x >= WIDTH) {
-            __builtin_nontemporal_store(both[0], (vi *)(void *)to);
-            __builtin_nontemporal_store(both[1], (vi *)(void *)(to + sizeof both[0]));
-        } else {
-            memcpy(to, both, 8 * (size_t)at_hand(count - x));
-        }
-    }
+INLINE void write_halves(const line *own, int x, int left, const pixels *p) {
+    const bool is_bounded = own->is_bounded;
+    const vh r = storable(p->r, is_bounded), g = storable(p->g, is_bounded), b = storable(p->b, is_bounded);
+    const vh a = own->is_opaque ? (vh){0} + 0x3C00 : to_halves(p->a);
+    const vi rg = (vi)__builtin_shufflevector(r, g, ALL_PAIRS), ba = (vi)__builtin_shufflevector(b, a, ALL_PAIRS);
+    const vi both[2] = {__builtin_shufflevector(rg, ba, LOW_PAIRS), __builtin_shufflevector(rg, ba, HIGH_PAIRS)};
+    memcpy(own->to[0] + 8 * (size_t)x, both, 8 * (size_t)at_hand(left));
 }

@@ -3,7 +3,8 @@ import Dispatch
 import Glibc
 import HWClient
 
-/// A session that converts 4K frames of P010 PQ to half floats of Display P3, and buffers for memcpy of as many bytes.
+/// A session that converts 4K frames between Y'CbCr (10 bits are PQ, 8 bits BT.709) and half floats of Display P3, and buffers
+/// for memcpy of as many bytes.
 private struct TransferBench {
     private static let (width, height) = (3840, 2160)
     /// The first rounds also map and fill pages, which is not a steady cost.
@@ -13,33 +14,41 @@ private struct TransferBench {
     /// Bytes of one copy: it moves as many bytes as a conversion reads and writes.
     let copySize: Int
     let threadCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-    private let from = FrameLayout.packed(.p010, width: width, height: height)
-    private let to = FrameLayout.packed(.rgba16f, width: width, height: height)
+    private let from, to: FrameLayout
     private let source: SharedMemory
     private let target: SharedMemory
     private let copy: UnsafeMutableRawBufferPointer
 
-    init(_ daemon: Daemon, device: String) throws {
-        let pq = CreateTransferSession.Image(
-            pixelFormat: PixelFormat.p010.rawValue, primaries: "2020", transfer: "pq", matrix: "2020",
-            siting: "topleft")
-        let halves = CreateTransferSession.Image(pixelFormat: PixelFormat.rgba16f.rawValue, primaries: "p3")
+    init(_ daemon: Daemon, device: String, _ formats: (PixelFormat, PixelFormat)) throws {
+        from = FrameLayout.packed(formats.0, width: Self.width, height: Self.height)
+        to = FrameLayout.packed(formats.1, width: Self.width, height: Self.height)
         session = try TransferSession(
             daemon,
             CreateTransferSession.Parameters(
-                width: Self.width, height: Self.height, source: pq, target: halves, device: device))
+                width: Self.width, height: Self.height, source: Self.image(formats.0),
+                target: Self.image(formats.1), device: device))
         source = try SharedMemory(creating: "bench-source", size: from.size)
         target = try SharedMemory(creating: "bench-target", size: to.size)
         guard let samples = source.mutableBytes, let result = target.mutableBytes else {
             throw ClientError(.connectionFailed, "the frames' memory is not writable")
         }
-        fill(samples, from.layout, Self.width, Self.height)
+        fill(samples, from.layout, formats.0, Self.width, Self.height)
         _ = result.initializeMemory(as: UInt8.self, repeating: 1)
         try session.addPool(source, id: 1)
         try session.addPool(target, id: 2)
         copySize = (from.size + to.size) / 2
         copy = UnsafeMutableRawBufferPointer.allocate(byteCount: copySize, alignment: 64)
         _ = copy.initializeMemory(as: UInt8.self, repeating: 1)
+    }
+
+    private static func image(_ format: PixelFormat) -> CreateTransferSession.Image {
+        switch format {
+        case .rgba16f: CreateTransferSession.Image(pixelFormat: format.rawValue, primaries: "p3")
+        case .p010, .i010:
+            CreateTransferSession.Image(
+                pixelFormat: format.rawValue, primaries: "2020", transfer: "pq", matrix: "2020", siting: "topleft")
+        default: CreateTransferSession.Image(pixelFormat: format.rawValue)
+        }
     }
 
     func close() {
@@ -86,8 +95,11 @@ private struct TransferBench {
 }
 
 /// Times of a conversion in a session, and of memcpy of as many bytes on as many threads.
-func transfer(_ daemon: Daemon, rounds: Int, device: String = "cpu") throws -> [String: PropertyValue] {
-    let bench = try TransferBench(daemon, device: device)
+func transfer(
+    _ daemon: Daemon, rounds: Int, device: String = "cpu",
+    formats: (PixelFormat, PixelFormat) = (.p010, .rgba16f)
+) throws -> [String: PropertyValue] {
+    let bench = try TransferBench(daemon, device: device, formats)
     defer { bench.close() }
     let (converted, copied) = try bench.run(rounds: rounds)
     return [
@@ -98,16 +110,43 @@ func transfer(_ daemon: Daemon, rounds: Int, device: String = "cpu") throws -> [
     ]
 }
 
-/// Writes every code of PQ's video range, and chroma that varies.
-private func fill(_ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout, _ width: Int, _ height: Int) {
+/// The same for every pair of a Y'CbCr format and half floats, by names such as "P010-AB4H".
+func transfers(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
+    var found: [String: PropertyValue] = [:]
+    for format in PixelFormat.yCbCr + [.yuva] {
+        for formats in [(format, PixelFormat.rgba16f), (.rgba16f, format)] {
+            let result = try transfer(daemon, rounds: rounds, formats: formats)
+            let name = "\(formats.0.rawValue)-\(formats.1.rawValue)"
+            for key in ["convert_best_ms", "memcpy_best_ms"] { found["\(name) \(key)"] = result[key] }
+        }
+    }
+    return found
+}
+
+/// Writes every code of the video range, and chroma that varies; half floats of 0 to 1.
+private func fill(
+    _ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout, _ format: PixelFormat, _ width: Int,
+    _ height: Int
+) {
+    let shift = format == .p010 ? 6 : 0
     for (index, plane) in layout.planes.enumerated() {
-        for row in 0..<(index == 0 ? height : height / 2) {
-            let start = Int(plane.offset) + row * Int(plane.stride)
-            let line = UnsafeMutableRawBufferPointer(rebasing: memory[start..<start + width * 2])
-                .bindMemory(to: UInt16.self)
-            for x in 0..<width {
-                let code = index == 0 ? 64 + (x * 7 + row * 13) % 877 : 480 + (x + row) % 65
-                line[x] = UInt16(code << 6)
+        let row = format.rowBytes(plane: index, width: width)
+        for line in 0..<format.rows(plane: index, height: height) {
+            let start = Int(plane.offset) + line * Int(plane.stride)
+            let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[start..<start + row])
+            let words = bytes.bindMemory(to: UInt16.self)
+            switch format.bitDepth {
+            case 16:
+                for x in words.indices { words[x] = Float16(Float((x * 7 + line * 13) % 877) / 877).bitPattern }
+            case 10:
+                for x in words.indices {
+                    let code = index == 0 ? 64 + (x * 7 + line * 13) % 877 : 480 + (x + line) % 65
+                    words[x] = UInt16(code << shift)
+                }
+            default:
+                for x in bytes.indices {
+                    bytes[x] = UInt8(index == 0 ? 16 + (x * 7 + line * 13) % 219 : 120 + (x + line) % 17)
+                }
             }
         }
     }

@@ -135,6 +135,7 @@ do {
     case "churn": result = try churn(daemon, rounds: count)
     case "overhead": result = try overhead(daemon, frames: count)
     case "transfer": result = try transfer(daemon, rounds: count)
+    case "transfers": result = try transfers(daemon, rounds: count)
     case "scaling-p010": result = try scaling(daemon, .p010, frames: count)
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
     case "kept": result = try keptFrames(daemon, true, frames: count)
@@ -144,8 +145,8 @@ do {
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
-            "usage: session-bench latency|churn|overhead|transfer|transfer-vulkan|scaling-p010|scaling-i010|kept|not-kept|recovery|"
-                + "verification COUNT"
+            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|kept|not-kept|"
+                + "recovery|verification COUNT"
         )
         exit(64)
     }

@@ -23,9 +23,23 @@ typedef struct {
     float top;         ///< the largest code of a Y'CbCr sample
 } hwd_layout;
 
-/// A piecewise linear function as (value, rise) pairs.
+/// A piecewise polynomial whose coefficients fit into registers.
+///
+/// y = scale · x + offset, clamped to low … high, or the square root of that. The segment is y's bits >> `shift`, modulo the
+/// number of segments; t is the rest of y's mantissa as 1 … 2 of an octave, less `origin`. `factors` has a row of coefficients, one a segment,
+/// for each power of t, the constants first. AVX-512 has 5 rows of 32 segments, AVX2 8 rows of 8.
 typedef struct {
-    const float *pairs;  ///< NULL: the identity
+    const float *factors;  ///< NULL: none; 64-byte aligned
+    float scale, offset, low, high;
+    float origin;          ///< 0 or 1
+    int shift;
+    bool root;
+} hwd_segments;
+
+/// A function: the identity, segments, or piecewise linear as (value, rise) pairs.
+typedef struct {
+    hwd_segments segments;
+    const float *pairs;  ///< NULL: the identity, or segments
     int count;
     float limit;         ///< larger arguments are clamped to this
     float scale;         ///< uniform steps: pairs per unit; 0: 64 steps an octave, indexed by the argument's upper bits
@@ -71,6 +85,7 @@ typedef struct {
 
 /// A conversion's parameters; `to_rgb` … `from_rgb` are in order of application.
 typedef struct {
+    int level;                  ///< the instruction set that the curves are made for, as `hwd_level` returns it
     int width, height;
     hwd_layout source, target;
     const hwd_mapping *mapping; ///< applied to Y'CbCr codes first; NULL: none
@@ -83,6 +98,7 @@ typedef struct {
     hwd_gain gain;              ///< curve.pairs NULL: none
     hwd_gain tone;              ///< the same, applied after `gain`
     float colors[9];
+    bool is_bounded;            ///< half floats cannot overflow: no clamp is needed
     hwd_gain inverse_gain;      ///< curve.pairs NULL: none
     hwd_curve encode;
     bool clips_target;          ///< clamp the target's R'G'B' to 0…1
@@ -200,6 +216,9 @@ void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mut
 
 /// The number of processors this process may use.
 int hwd_processors(void);
+
+/// The instruction set in use: 0 baseline, 1 AVX2, 2 AVX-512.
+int hwd_level(void);
 
 /// The instruction set in use: "AVX-512", "AVX2" or "baseline".
 const char *hwd_instructions(void);

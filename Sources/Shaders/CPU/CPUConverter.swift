@@ -15,7 +15,7 @@ public final class CPUConverter: PixelConverter {
     private let tables: CurveTables
     private var loops: hwd_plan
 
-    /// Computes the tables, which takes one to two milliseconds.
+    /// Fits the curves, or computes their tables, which takes one to two milliseconds.
     ///
     /// - Parameter threads: at most; nil is one per processor.
     /// - Throws: the errors of `Conversion.validate`.

@@ -27,6 +27,21 @@ final class CurveTables {
         return UnsafePointer(table)
     }
 
+    /// A fit's segments; arguments of an odd curve are magnitudes.
+    func segments(_ fit: CurveFit, isOdd: Bool = false) -> hwd_curve {
+        var start: UnsafeMutableRawPointer?
+        guard posix_memalign(&start, 64, fit.factors.count * 4) == 0, let start else { return hwd_curve() }
+        let factors = start.bindMemory(to: Float.self, capacity: fit.factors.count)
+        for (index, factor) in fit.factors.enumerated() { factors[index] = factor }
+        memory.append(factors)
+        var curve = hwd_curve()
+        curve.odd = isOdd
+        curve.segments = hwd_segments(
+            factors: UnsafePointer(factors), scale: fit.scale, offset: fit.offset, low: fit.low, high: fit.high,
+            origin: fit.origin, shift: Int32(fit.shift), root: fit.isRooted)
+        return curve
+    }
+
     /// A mapping for loops; a repeated call replaces the one before.
     func mapping(_ mapping: SignalMapping) -> UnsafePointer<hwd_mapping>? {
         let place =
@@ -56,11 +71,32 @@ final class CurveTables {
     }
 }
 
+/// The forms of fits whose coefficients an instruction set selects from registers, as `curves.h` has them.
+private struct Forms {
+    /// For arguments from 0 to a limit; the first that is precise enough is used.
+    var steps: [CurveFit.Form] = []
+    /// For arguments of many magnitudes.
+    var octaves: [CurveFit.Form] = []
+
+    init(level: Int32) {
+        switch level {
+        case 2:
+            steps = [3, 2].map { CurveFit.Form(segments: 32, octaveBits: $0, degree: 4, isShifted: true) }
+            octaves = [0, 1].map {
+                CurveFit.Form(segments: 32, octaveBits: $0, degree: 4, isShifted: false)
+            }
+        case 1: steps = [CurveFit.Form(segments: 8, octaveBits: 1, degree: 7, isShifted: false)]
+        default: break
+        }
+    }
+}
+
 extension hwd_plan {
     /// A plan in the form that the loops of `CPixels` take.
     init(_ plan: ConversionPlan, _ tables: CurveTables) {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         self.init()
+        level = hwd_level()
         width = Int32(source.width)
         height = Int32(source.height)
         self.source = hwd_layout(source)
@@ -96,12 +132,20 @@ extension hwd_plan {
 
     private mutating func setLight(_ plan: ConversionPlan, _ tables: CurveTables) {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
-        if source.signal.transfer != .linear {
+        let forms = Forms(level: level)
+        is_bounded = plan.isLightBounded
+        if source.signal.transfer == .linear {
+            decode = hwd_curve()
+        } else if let fit = plan.forwardFit(forms.steps) {
+            decode = tables.segments(fit, isOdd: !plan.clipsSource)
+        } else {
             decode = tables.uniform(plan.forwardTableAlone, limit: plan.forwardLimit, isOdd: !plan.clipsSource)
         }
         if let display = plan.sourceHLG {
             gain.weights = Self.floats(display.luminance)
-            gain.curve = tables.octaves(LogTable.values { display.displayGain(sceneLuminance: $0) })
+            gain.curve =
+                plan.gainFit(forms.octaves).map { tables.segments($0) }
+                ?? tables.octaves(LogTable.values { display.displayGain(sceneLuminance: $0) })
         }
         if let mapping = plan.toneMapping {
             // Weights of 0 select the largest component.
@@ -121,6 +165,10 @@ extension hwd_plan {
         if target.signal.transfer != .linear {
             // PQ is undefined above its peak, clipped or not.
             let limit = target.signal.transfer == .pq ? 1 / plan.inverseScale : 65536
+            if let fit = plan.inverseFit(forms.octaves) {
+                encode = tables.segments(fit, isOdd: !plan.clipsTarget)
+                return
+            }
             encode = tables.octaves(plan.inverseTable, limit: limit, isOdd: !plan.clipsTarget)
         }
     }
