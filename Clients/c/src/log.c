@@ -39,6 +39,7 @@ void hwdi_free_entry(entry *freed) {
 
 void hwdi_append(hwd_session *session, entry *added) {
     added->next = NULL;
+    added->serial = ++session->last_serial;
     *session->log_end = added;
     session->log_end = &added->next;
     session->completions += added->kind == COMPLETION_ENTRY;
@@ -130,6 +131,8 @@ static int write_entry(hwd_session *session, entry *sent, int64_t deadline) {
 
 int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
     int result = 0;
+    // Another thread may free the entry while this one waits, and a later one may take its address.
+    const uint64_t serial = added->serial;
     while (result == 0) {
         entry *next = next_to_send(session);
         // Another thread may have sent the entry, and its result may have come.
@@ -141,7 +144,7 @@ int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
     }
     if (result == HWDI_LOST) return 0;
     entry *at = session->log;
-    while (at && at != added) at = at->next;
+    while (at && at->serial != serial) at = at->next;
     if (!at || at->sent || (at->next && !session->end)) return session->end ? result : 0;
     hwdi_remove_entry(session, at);
     return result;

@@ -12,7 +12,7 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     struct iovec part = {(void *)checked.at, checked.size};
     entry *added = hwdi_all_sent(session, NULL) ? hwdi_new_entry(PROPERTIES_ENTRY, SET_PROPERTIES, &part, 1) : NULL;
     if (!added) {
-        result = hwdi_all_sent(session, NULL) ? HWD_PARAMETER : HWDI_LOST;
+        result = !hwdi_all_sent(session, NULL) ? HWDI_LOST : part.iov_len > MAX_PAYLOAD ? HWD_PARAMETER : -ENOMEM;
         hwdi_end_turn(session);
         return result;
     }
@@ -35,6 +35,17 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     return result;
 }
 
+// The final pass has the times of the first one again.
+static void begin_pass(hwd_session *session, json properties) {
+    json value;
+    char *pass = hwdi_json_member(properties, "MultiPassStorage", &value) ? hwdi_json_string(value) : NULL;
+    if (pass && strcmp(pass, "FinalPass") == 0 && !session->is_final_pass) {
+        session->is_final_pass = true;
+        session->has_pts = false;
+    }
+    free(pass);
+}
+
 int hwd_set_properties(hwd_session *session, const char *properties, int timeout_ms) {
     json checked, value;
     if (!properties || !hwdi_json_check(properties, strlen(properties), &checked) || checked.at[0] != '{')
@@ -46,6 +57,7 @@ int hwd_set_properties(hwd_session *session, const char *properties, int timeout
         while ((result = set_once(session, checked, deadline)) == HWDI_LOST) continue;
     else
         result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, deadline, NULL);
+    if (result == 0) begin_pass(session, checked);
     if (result == 0 && session->replay && !session->prepared &&
         (hwdi_json_member(checked, "ReplaysAfterFailure", &value) || hwdi_json_member(checked, "MultiPassStorage", &value)))
         hwdi_keep_frames(session);

@@ -182,7 +182,8 @@ void hwdi_recover(hwd_session *session) {
     hwdi_signal(session);
     shutdown(session->socket, SHUT_RDWR);
     session->turns_wanted++;
-    // Those threads see `failed` as soon as they wake.
+    // Bounded: a thread that polls wakes because the socket is shut down; one that asks the daemon has find_cause's timeout;
+    // one that sends never blocks in sendmsg, and its waits end as soon as `failed` is set.
     while (!nobody_uses_socket(session)) pthread_cond_wait(&session->changed, &session->lock);
     session->turns_wanted--;
     text call = {0};

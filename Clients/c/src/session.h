@@ -39,6 +39,7 @@ typedef struct waiter {
 // Something that the worker was sent, or will be, and that another worker would need: of compression and transfer sessions.
 typedef struct entry {
     struct entry *next;
+    uint64_t serial; // counts the log's entries, from 1
     enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY } kind;
     uint32_t opcode;
     uint8_t *payload; // the message
@@ -125,6 +126,7 @@ struct hwd_session {
     char *properties;   // a JSON object; NULL: none
     bool prepared;
     entry *log, **log_end;
+    uint64_t last_serial; // of the log
     struct replay *replay; // of a compression session
 
     // Messages that another thread's turn, or a full socket, delays.
@@ -154,6 +156,7 @@ struct hwd_session {
     // Compression.
     int64_t last_pts;
     bool has_pts;
+    bool is_final_pass; // of MultiPassStorage
     bool has_errors;
     uint64_t errors_packet;
     double errors[3];

@@ -199,6 +199,20 @@ void test_descriptor(hwd_daemon *daemon) {
     hwd_destroy(session);
 }
 
+// The final pass has the times of the first one, which rise again.
+void test_two_passes(hwd_daemon *daemon) {
+    hwd_session *session = open_session(daemon);
+    CHECK(hwd_set_properties(session, "{\"AverageBitRate\":300000,\"MultiPassStorage\":\"FirstPass\"}", TIMEOUT) == 0);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t pts = 0; pts < 3; pts++) CHECK(encode(session, pts, TIMEOUT) == 0);
+        CHECK(encode(session, 2, TIMEOUT) == HWD_PARAMETER);
+        CHECK(finish(session) == 3);
+        CHECK(hwd_set_properties(session, "{\"MultiPassStorage\":\"FinalPass\"}", TIMEOUT) == 0);
+    }
+    CHECK(encode(session, 0, TIMEOUT) == HWD_PARAMETER);
+    hwd_destroy(session);
+}
+
 int main(int argc, char **argv) {
     hwd_daemon *daemon;
     CHECK(argc > 1);
@@ -209,6 +223,7 @@ int main(int argc, char **argv) {
     test_refused_sessions(daemon);
     test_misuse(daemon);
     test_refused_options(daemon);
+    test_two_passes(daemon);
     test_descriptor(daemon);
     test_threads(daemon);
     test_invalidation(daemon);

@@ -38,6 +38,7 @@ void test_structures(hwd_daemon *daemon);
 void test_refused_sessions(hwd_daemon *daemon);
 void test_misuse(hwd_daemon *daemon);
 void test_refused_options(hwd_daemon *daemon);
+void test_two_passes(hwd_daemon *daemon);
 void test_descriptor(hwd_daemon *daemon);
 void test_threads(hwd_daemon *daemon);
 void test_invalidation(hwd_daemon *daemon);

@@ -83,14 +83,18 @@ static void push_next(gpointer data) {
 
 // What the daemon says about a session that it serves otherwise than requested.
 static void post_notices(HwdBase *base, HwdStream *stream) {
-    const char *fallback = stream->info.fallback_reason;
+    // The receiving thread may change it already.
+    g_mutex_lock(&stream->lock);
+    const hwd_session_info info = stream->info;
+    g_mutex_unlock(&stream->lock);
+    const char *fallback = info.fallback_reason;
     if (fallback && g_strcmp0(fallback, base->fallback) != 0) {
         g_free(base->fallback);
         base->fallback = g_strdup(fallback);
         GST_ELEMENT_WARNING(base->element, LIBRARY, SETTINGS, ("%s in software: %s", base->kind[0] == 'E' ? "Encoding" : "Decoding", fallback),
-                            ("%s", stream->info.codec_id));
+                            ("%s", info.codec_id));
     }
-    GST_INFO_OBJECT(base->element, "session %s of %s", stream->info.session, stream->info.codec_id);
+    GST_INFO_OBJECT(base->element, "session %s of %s", info.session, info.codec_id);
 }
 
 void hwd_base_take_event(HwdBase *base, const GstEvent *event) {

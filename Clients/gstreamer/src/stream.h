@@ -33,7 +33,6 @@ typedef void (*HwdDeliver)(gpointer owner, HwdStream *stream, HwdItem *item);
 struct HwdStream {
     gint references;
     hwd_session *session;
-    hwd_session_info info; // the receiving thread changes it
     HwdConvert convert;
     GThread *receiver;
     guint max_items;   // results that wait for the task before no frame is sent
@@ -42,6 +41,7 @@ struct HwdStream {
     gpointer owner;
 
     GMutex lock; // of what follows
+    hwd_session_info info; // the receiving thread changes it; its texts stay until the session is destroyed
     GCond changed;
     GCond arrived; // the task alone waits for it: a result, or the end
     GQueue items;

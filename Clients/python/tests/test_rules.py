@@ -104,6 +104,18 @@ class EncodeTests(unittest.TestCase):
             checked.encode(image, pts=0, color=Color(9, 16, 0, full_range=True), alpha_mode="straight")
             self.assertEqual(len(checked.finish()), 1)
 
+    def test_the_final_pass_has_the_times_of_the_first_one(self):
+        with session(AverageBitRate=300_000, MultiPassStorage="FirstPass") as checked:
+            for _ in range(2):
+                for pts in range(3):
+                    checked.encode(FRAME, pts=pts)
+                with self.assertRaises(hwdaemon.ParameterError):
+                    checked.encode(FRAME, pts=2)
+                self.assertEqual(len(checked.finish()), 3)
+                checked.set(MultiPassStorage="FinalPass")
+            with self.assertRaises(hwdaemon.ParameterError):
+                checked.encode(FRAME, pts=0)
+
     def test_what_is_no_number_is_a_type_error(self):
         with session() as checked:
             for arguments in ({"pts": 0.5}, {"pts": "1"}, {"pts": 1, "duration": 0.1}):

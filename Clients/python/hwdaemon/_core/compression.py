@@ -64,6 +64,7 @@ class CompressionLink(Link):
         self._errors: Optional[Tuple[int, Tuple[float, float, float]]] = None
         self._frames_sent = 0
         self._last_pts: Optional[int] = None
+        self._is_final_pass = False
         self._has_alpha = False
         self._color: Optional[Color] = None
         #: Whether `finish` has returned; for `aio`.
@@ -149,6 +150,12 @@ class CompressionLink(Link):
         """Whether the worker can read an image where it is."""
         return (image.pixel_format, image.width, image.height) == (
             self.layout.pixel_format, self.layout.width, self.layout.height)
+
+    def set_properties(self, properties: Mapping[str, Any]) -> Steps[None]:
+        yield from super().set_properties(properties)
+        if properties.get("MultiPassStorage") == "FinalPass" and not self._is_final_pass:
+            # The final pass has the times of the first one again.
+            self._is_final_pass, self._last_pts = True, None
 
     def prepare(self) -> Steps[None]:
         yield from self.request(payloads.PREPARE)
