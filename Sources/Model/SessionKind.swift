@@ -6,6 +6,9 @@ public enum SessionKind: String, CaseIterable, Codable, Hashable, Sendable {
     case decompression
     case transfer
 
+    /// The most restarts of one session, for the daemon and its clients.
+    public static let maxRestarts = 3
+
     /// The adjective used in messages: "a pixel-transfer session".
     public var adjective: String { self == .transfer ? "pixel-transfer" : rawValue }
 

@@ -93,7 +93,7 @@ typedef struct created {
     uint32_t max_frames_held, reorder_depth;
 } created;
 
-enum { MAX_RESTARTS = 3 }; // as the daemon has it
+enum { MAX_RESTARTS = 3 }; // SessionKind.maxRestarts of the daemon
 
 struct hwd_session {
     // Fixed after Create.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the constants of hwdaemon.h and of the library's sources with the tables of docs/protocol.md, both ways.
+"""Compares the constants of hwdaemon.h and of the library's sources with the tables of docs/protocol.md, both ways, and the most
+restarts of a session with the daemon's.
 
     constants.py FOLDER_OF_LIBHWDAEMON_A
 """
@@ -15,6 +16,8 @@ CLIENT = Path(__file__).resolve().parent.parent
 DOCUMENT = (CLIENT.parent.parent / "docs/protocol.md").read_text()
 HEADER = (CLIENT / "include/hwdaemon.h").read_text()
 INTERNAL = (CLIENT / "src/internal.h").read_text()
+# Where the daemon and the library have the most restarts of a session.
+RESTARTS = {CLIENT.parent.parent / "Sources/Model/SessionKind.swift": r"maxRestarts = (\d+)", CLIENT / "src/session.h": r"MAX_RESTARTS = (\d+)"}
 # What the protocol does not have.
 OWN = re.compile(r"HWD_(VERSION|DEFAULT_TIMEOUT|OPEN_PRIVATE|COMPRESSION|DECOMPRESSION|TRANSFER|EVENT_\w+|HAS_\w+|MAX_PLANES|SYNCHRONOUS)")
 # Flags of a message by the document's words: the header's constant, and what the library shifts the bit by.
@@ -131,6 +134,9 @@ def main():
     compare("side data", f"{value('HWD_MAX_SIDE_DATA')} entries, {value('MAX_SIDE_DATA_BYTES')} bytes", rows["side data of a frame to encode"])
     compare("a reply's limit", f"{value('MAX_REPLY')} bytes without its NUL", rows["a Varlink reply"])
     compare("arenas", f"compression: 1; decompression: {value('MAX_ARENAS')} at a time", rows["arenas"])
+    restarts = [re.search(pattern, file.read_text()).group(1) for file, pattern in RESTARTS.items()]
+    if len(set(restarts)) > 1:
+        faults.append(f"the most restarts are {restarts[0]} in the daemon and {restarts[1]} in the library")
     compare("HWD_NO_PTS", value("HWD_NO_PTS"), -2**63)
     compare("HWD_ALL_FRAMES", value("HWD_ALL_FRAMES"), 2**63 - 1)
     faults.extend(f"{name} is in no table of docs/protocol.md" for name in values if name.startswith("HWD_") and name not in used and not OWN.fullmatch(name))

@@ -16,7 +16,8 @@ package struct DoctorCommand: ParsableCommand {
               hwctl doctor --json | jq -r '.problems[].command // empty'
 
             The daemon that sessions would use is asked to try everything again that failed. The exit code is 0 where no \
-            problem was found, and 1 otherwise. Commands are for root on Debian.
+            problem was found, and 1 otherwise. A problem's command cures it, or shows more about it; commands are \
+            for root on Debian.
             """)
 
     @OptionGroup(title: "Messages")

@@ -26,8 +26,6 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     private let timeout: Duration
     private let readiness: Epoll
 
-    /// The most restarts; the daemon has the same limit.
-    private static var maxRestarts: Int { 3 }
     /// How long to wait for a failed process to end.
     private static var endTimeout: Duration { .seconds(10) }
 
@@ -48,7 +46,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     var fileDescriptor: Int32 { readiness.fileDescriptor }
 
     /// Whether another session may follow the present one.
-    var mayContinue: Bool { number < Self.maxRestarts }
+    var mayContinue: Bool { number < SessionKind.maxRestarts }
 
     /// Creates the session that continues the present one, which has failed.
     ///

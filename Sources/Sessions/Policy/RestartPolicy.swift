@@ -42,8 +42,6 @@ public enum RestartPolicy {
         case giveUp(reason: String)
     }
 
-    /// Restarts of one session.
-    public static let maxRestarts = 3
     /// Seconds for which a failed session's place is kept.
     public static let reservationSeconds = 10
     /// Milliseconds of the longest delay.
@@ -60,8 +58,8 @@ public enum RestartPolicy {
     /// session requires hardware and there is no other.
     /// - Parameter failures: of the session's processes, oldest first; not empty.
     public static func decide(_ failures: [Failure], _ surroundings: Surroundings) -> Decision {
-        guard failures.count <= maxRestarts else {
-            return .giveUp(reason: "its process was replaced \(maxRestarts) times already")
+        guard failures.count <= SessionKind.maxRestarts else {
+            return .giveUp(reason: "its process was replaced \(SessionKind.maxRestarts) times already")
         }
         let hardware = failures.filter(\.isHardware)
         var counts: [String: Int] = [:]
