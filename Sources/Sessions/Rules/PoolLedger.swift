@@ -20,7 +20,7 @@ public struct PoolLedger<Memory> {
     public static var copiesID: UInt32 { .max }
 
     /// Bytes of the pool of copies: what a library keeps (512 MiB), and frames that arrive meanwhile.
-    private static let maxCopies: UInt64 = 1 << 30
+    private static var maxCopies: UInt64 { 1 << 30 }
 
     private let maxBytes: UInt64
     private var pools: [UInt32: Pool] = [:]

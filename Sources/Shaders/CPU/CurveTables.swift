@@ -58,7 +58,7 @@ final class CurveTables {
     /// Samples in equal steps from 0 to `limit`.
     func uniform(_ samples: [Float], limit: Double, isOdd: Bool) -> hwd_curve {
         hwd_curve(
-            pairs: pairs(samples), count: Int32(samples.count), limit: Float(limit),
+            segments: hwd_segments(), pairs: pairs(samples), count: Int32(samples.count), limit: Float(limit),
             scale: Float(Double(samples.count - 1) / limit), first: 0, tiny: 0, odd: isOdd)
     }
 
@@ -66,7 +66,7 @@ final class CurveTables {
     func octaves(_ samples: [Float], limit: Double = 65536, isOdd: Bool = false) -> hwd_curve {
         let lowest = Float(sign: .plus, exponent: LogTable.lowest, significand: 1)
         return hwd_curve(
-            pairs: pairs(samples), count: Int32(samples.count), limit: Float(min(limit, 65536)), scale: 0,
+            segments: hwd_segments(), pairs: pairs(samples), count: Int32(samples.count), limit: Float(min(limit, 65536)), scale: 0,
             first: Int32(lowest.bitPattern >> 17), tiny: 1 / lowest, odd: isOdd)
     }
 }
