@@ -55,6 +55,9 @@ static void handle_reply(hwd_session *session, message *received) {
     if (reply->completes) return complete(session, reply, status, body, size);
     reply->answered = true;
     reply->status = status;
+    // At once: where the worker is lost before the thread that waits runs, what was not confirmed is forgotten.
+    if (reply->properties && status) hwdi_remove_entry(session, reply->properties);
+    else if (reply->properties) reply->properties->confirmed = true;
     reply->body = status ? copy_text(body, size) : calloc(1, size + 1);
     if (reply->body && !status) memcpy(reply->body, body, size);
 }

@@ -19,7 +19,7 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     // Before frames that other threads append meanwhile. Where the worker is lost, hwdi_lose removes it.
     added->sent = true;
     hwdi_append(session, added);
-    waiter reply = {0};
+    waiter reply = {.properties = added};
     hwdi_expect(session, &reply);
     result = hwdi_send(session, SET_PROPERTIES, &part, 1, -1, deadline);
     if (result == 0) {
@@ -29,8 +29,8 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
         free(reply.body);
     }
     if (result == HWDI_LOST) return result;
-    added->confirmed = result == 0;
-    if (result < 0) hwdi_remove_entry(session, added);
+    // The reply has confirmed or removed it.
+    if (!reply.answered) hwdi_remove_entry(session, added);
     hwdi_fold_properties(session);
     return result;
 }

@@ -33,6 +33,7 @@ typedef struct waiter {
     bool answered;
     int32_t status;
     bool lost;  // with the worker: the request has to be repeated
+    struct entry *properties; // that the request sets
     char *body; // with a NUL
 } waiter;
 
