@@ -52,6 +52,10 @@ let package = Package(
             name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Wire", exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
+        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Boxes", swiftSettings: pure),
+        .target(
+            name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/HEIF",
+            swiftSettings: pure),
         .target(
             name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
@@ -122,7 +126,7 @@ let package = Package(
             path: "Sources/LibAV", swiftSettings: common),
         .target(
             name: "HWDMediaFile",
-            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
+            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
         .target(
@@ -163,8 +167,9 @@ let package = Package(
             name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
             swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
-            swiftSettings: common),
+            name: "hwdaemon-verify",
+            dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
+            path: "Sources/VerifyWorker", swiftSettings: common),
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
@@ -178,10 +183,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
-                "HWDMediaFile",
-                "HWDModel", "HWDSessions",
-                "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
+                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
+                "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 
@@ -200,6 +203,8 @@ let package = Package(
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(
+            name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC"], swiftSettings: common),
         .testTarget(
             name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
@@ -227,7 +232,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "MediaFileTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
+            name: "MediaFileTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
@@ -241,6 +246,8 @@ let package = Package(
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
+        .testTarget(
+            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
