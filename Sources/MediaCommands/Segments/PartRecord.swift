@@ -37,8 +37,8 @@ struct PartRecord: Codable, Hashable {
 
     /// The record of a segment that is to be encoded.
     init(
-        _ segment: SegmentPlan.Segment, of plan: SegmentPlan, _ scan: SegmentScan, options: [String], sound: String?,
-        preset: String?
+        _ segment: SegmentPlan.Segment, of plan: SegmentPlan, _ scan: SegmentScan, options: [String],
+        sound: String?, preset: String?
     ) {
         (self.segment, count, source) = (segment.number, plan.segments.count, scan.digest)
         (timeBase, start, end) = (scan.timeBase.description, segment.start, segment.end)
@@ -64,7 +64,8 @@ struct PartRecord: Codable, Hashable {
         (segment, count, source, timeBase, start) == (
             other.segment, other.count, other.source, other.timeBase, other.start
         )
-            && (options, sound, preset) == (other.options, other.sound, other.preset) && (end == other.end || segment == count)
+            && (options, sound, preset) == (other.options, other.sound, other.preset)
+            && (end == other.end || segment == count)
     }
 
     /// The sound in a message.
