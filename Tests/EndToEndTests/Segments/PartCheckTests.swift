@@ -56,17 +56,18 @@ import Testing
     }
 
     @Test func presetsOfOneNameWithOtherValues() throws {
+        let (first, same) = (try part(1), try part(2))
         let preset = try part(2) { $0["preset"] = .string("1f") }
         let sound = try part(2) { $0["sound"] = .string("aac") }
         #expect(
-            reason([try part(1), preset])
+            reason([first, preset])
                 == "part-2.mov and part-1.mov were encoded with presets of one name and other values")
         #expect(
-            reason([try part(1), sound])
+            reason([first, sound])
                 == "part-2.mov was encoded for the sound aac, part-1.mov for no preset's sound")
-        let same = try part(2).record
-        #expect(same.isSameWork(as: try part(2).record))
-        #expect(!same.isSameWork(as: preset.record) && !same.isSameWork(as: sound.record))
+        let again = try part(2)
+        #expect(same.record.isSameWork(as: again.record))
+        #expect(!same.record.isSameWork(as: preset.record) && !same.record.isSameWork(as: sound.record))
     }
 
     @Test func timesThatDoNotMeet() throws {
