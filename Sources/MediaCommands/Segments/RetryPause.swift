@@ -5,8 +5,9 @@ internal import HWDTransport
 /// its sessions, say.
 struct RetryPause {
     private static let (shortest, longest) = (Duration.seconds(1), Duration.seconds(30))
-    /// The most failures of which no other process of the job runs, and the most pauses, without a success in between. The
-    /// pauses take eight hours: processes that fail in turn would otherwise keep each other going.
+    /// The most failures while no other process of the job runs, and the most pauses, without a success in between.
+    ///
+    /// So many pauses take eight hours: processes that fail in turn would otherwise keep each other going.
     private static let (maxFailures, maxPauses) = (3, 1000)
 
     private var failures = 0
