@@ -290,7 +290,7 @@ enum {
 typedef struct hwd_frame {
     size_t size;
     uint64_t number;        /* hwd_encode sets it */
-    int64_t pts, duration;  /* pts rise from frame to frame */
+    int64_t pts, duration;  /* pts rise from frame to frame of a pass */
     uint32_t flags;
     int32_t base_frame_qp;  /* 0 to 51, with HWD_HAS_BASE_FRAME_QP */
     hwd_color color;        /* with HWD_HAS_COLOR */

@@ -17,6 +17,8 @@ struct FFmpegProgram {
 
     /// The most that a run may print.
     private static let maxOutput = 1 << 20
+    /// How long it may run once it has closed its outputs, and once it is killed.
+    private static let (endTimeout, killTimeout) = (Duration.seconds(10), Duration.seconds(2))
 
     /// Finds a program by its name on PATH or by its path; nil where there is none that runs.
     init?(_ name: String, _ interruption: Interruption) {
@@ -91,11 +93,7 @@ struct FFmpegProgram {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while true {
-            if interruption.isSet {
-                try child.kill(SIGKILL)
-                _ = try child.wait()
-                throw CommandFailure.interrupted
-            }
+            if interruption.isSet { break }
             var poller = pollfd(fd: reading.rawValue, events: Int16(POLLIN), revents: 0)
             guard poll(&poller, 1, 100) > 0 else { continue }
             let count = read(reading.rawValue, &buffer, buffer.count)
@@ -103,12 +101,26 @@ struct FFmpegProgram {
             text += buffer.prefix(count)
             if text.count > maxOutput { text.removeFirst(text.count - maxOutput) }
         }
-        let exit = try child.wait()
+        let exit = try end(of: child, interruption)
         let output = String(decoding: text, as: UTF8.self)
         guard exit == .exited(0) else {
             let last = output.split(separator: "\n").last.map { ": " + String($0).printable() } ?? ""
             throw CommandFailure(.software, "\(path) failed\(last)")
         }
         return output
+    }
+
+    /// How a program ends that has closed its outputs; one that does not end in time is killed, and so it is after a signal.
+    private static func end(
+        of child: ChildProcess, _ interruption: Interruption
+    ) throws -> ChildProcess.Exit? {
+        let deadline = MonotonicTime.now + endTimeout
+        while !interruption.isSet, MonotonicTime.now < deadline {
+            if let exit = try child.wait(until: MonotonicTime.now + .milliseconds(100)) { return exit }
+        }
+        try child.kill(SIGKILL)
+        let exit = try child.wait(until: MonotonicTime.now + killTimeout)
+        if interruption.isSet { throw CommandFailure.interrupted }
+        return exit
     }
 }

@@ -94,12 +94,12 @@ extension EncodeCommand {
         } catch let error as ClientError where decodesAgain(job, file, error) {
             Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
             request.parameters.allowsHardwareDecoder = false
-            request.segment = request.segment?.restarted()
+            request.segment = try request.segment?.restarted()
             try EncodeJob(request).run(interruption)
         } catch let error as ClientError where encodesAgain(job, file, error) {
             Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
             request.parameters.specification = [.enableHardware: .bool(false)]
-            request.segment = request.segment?.restarted()
+            request.segment = try request.segment?.restarted()
             try EncodeJob(request).run(interruption)
         }
     }

@@ -9,6 +9,10 @@ extension EncodeCommand {
     func validate() throws {
         try validateForeign()
         try validateFiles()
+        // Before anything reads the properties.
+        for text in property where !text.contains("=") || text.hasPrefix("=") {
+            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
+        }
         if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
             throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
         }
@@ -50,9 +54,6 @@ extension EncodeCommand {
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
         try OptionCheck.rate("--expected-frame-rate", expectedFrameRate)
-        for text in property where !text.contains("=") || text.hasPrefix("=") {
-            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
-        }
     }
 
     private func validateFiles() throws {
@@ -96,22 +97,31 @@ extension EncodeCommand {
         if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
     }
 
+    /// Whether the frames are coded twice, by `--two-pass`, a property or the preset.
+    var hasTwoPasses: Bool { (setting(.multiPassStorage) ?? .null) != .null }
+
+    /// A property's value by the options, or else by the preset.
+    private func setting(_ key: PropertyKey) -> PropertyValue? {
+        properties[key] ?? exportPreset?.properties[key.rawValue]
+    }
+
     private func validateTwoPass() throws {
-        guard twoPass else { return }
-        if bitrate == nil, properties[.averageBitRate] == nil, exportPreset?.usesRate != true {
-            throw ValidationError("--two-pass requires --bitrate: two passes distribute the bits of a rate.")
+        guard hasTwoPasses else { return }
+        let name = twoPass ? "--two-pass" : PropertyKey.multiPassStorage.rawValue
+        if setting(.averageBitRate) == nil, exportPreset?.usesRate != true {
+            throw ValidationError("\(name) requires --bitrate: two passes distribute the bits of a rate.")
         }
         if hardware == .require {
-            throw ValidationError("--two-pass is for software: leave --hardware require out.")
+            throw ValidationError("\(name) is for software: leave --hardware require out.")
         }
         if alpha != nil || exportPreset?.alpha ?? false {
-            throw ValidationError("--two-pass and --alpha contradict each other: two layers have one pass.")
+            throw ValidationError("\(name) and --alpha contradict each other: two layers have one pass.")
         }
         if baseLayerFrameRate != nil {
-            throw ValidationError("--two-pass and --base-layer-frame-rate contradict each other: use one of them.")
+            throw ValidationError("\(name) and --base-layer-frame-rate contradict each other: use one of them.")
         }
         if outputs.outputDir == nil, input == "-" {
-            throw ValidationError("--two-pass reads INPUT twice, and standard input can be read once.")
+            throw ValidationError("\(name) reads INPUT twice, and standard input can be read once.")
         }
     }
 

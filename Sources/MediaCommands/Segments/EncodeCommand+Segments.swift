@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDWire
 
 extension EncodeCommand {
     /// The most segments that one machine encodes at a time.
@@ -36,6 +37,7 @@ extension EncodeCommand {
             ("--copy", copy), ("--check", check), ("--start, --duration and --end", time.range != nil),
             ("--output-frame-rate", picture.outputFrameRate != nil), ("--frame-rate", frameRate != nil),
             ("--max-level", maxLevel != nil), ("--keep-partial", keepPartial), ("--two-pass", twoPass),
+            (PropertyKey.multiPassStorage.rawValue, hasTwoPasses),
         ]
         guard segment != nil else { return ofBoth }
         return ofBoth + [
@@ -64,12 +66,13 @@ extension EncodeCommand {
             }
             let segment = plan.segments[number.number - 1]
             let record = PartRecord(
-                segment, of: plan, scan, options: partOptions, sound: exportPreset?.audio?.rawValue)
+                segment, of: plan, scan, options: partOptions, sound: exportPreset?.audio?.rawValue,
+                preset: try presetDigest())
             if let kept = KeptPart(request.file, record) { return try request.report(kept) }
             guard try outputs.replacing.writes(request.file) else { return }
             var request = request
             request.edits.isVideoOnly = true
-            request.segment = SegmentWork(segment, scan.timeBase, record)
+            request.segment = try SegmentWork(segment, scan.timeBase, record)
             try encode(request)
         } catch {
             throw CommandFailure(error).retriable
@@ -78,6 +81,15 @@ extension EncodeCommand {
 
     /// The options that all parts of a video have in common. The GPU is not one of them: each machine has its own.
     private var partOptions: [String] { codingWords.filter { $0.name != "--device" }.map(\.description) }
+
+    /// A digest of what the preset sets, without its names; nil without a preset.
+    private func presetDigest() throws(SessionError) -> String? {
+        guard var preset = exportPreset else { return nil }
+        (preset.name, preset.short, preset.summary) = ("", nil, "")
+        var digest = FNV1a(try JSON.encode(preset, sorted: true))
+        if preset.usesRate { digest.add(try JSON.encode(PresetFiles.catalogue.rates, sorted: true)) }
+        return digest.text
+    }
 }
 
 /// A part that was there already.

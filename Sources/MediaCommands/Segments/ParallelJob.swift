@@ -14,7 +14,7 @@ final class ParallelJob {
     private let count: Int
     private var running: [Task] = []
 
-    /// How often a segment is tried whose process asks for another try, or is killed.
+    /// How often a segment is tried whose process is killed.
     private static let maxTries = 3
 
     /// A segment's process.
@@ -59,24 +59,28 @@ final class ParallelJob {
         _ segments: [(SegmentPlan.Segment, String)], _ daemon: Daemon, _ interruption: Interruption
     ) throws {
         var waiting = segments.map { (segment: $0.0, path: $0.1, tries: 0) }[...]
+        var pause = RetryPause()
         var (done, progress) = (0, Progress(total: segments.reduce(0) { $0 + $1.0.pictures }))
         defer { progress.clear() }
         while !waiting.isEmpty || !running.isEmpty {
             if interruption.isSet { throw CommandFailure.interrupted }
-            while running.count < count, let next = waiting.popFirst() {
+            while running.count < count, pause.isOver(), let next = waiting.popFirst() {
                 let child = try start(next.segment, next.path, of: segments.count, daemon)
                 running.append(
                     Task(segment: next.segment, path: next.path, tries: next.tries + 1, child: child))
             }
             guard let index = try ended() else { continue }
             let task = running.remove(at: index)
-            let exit = try task.child.wait()
-            if exit == .exited(0) {
+            switch try task.child.tryReap() {
+            case .exited(0)?:
+                pause.reset()
                 done += task.segment.pictures
                 progress.update(done: done)
-            } else if task.tries < Self.maxTries, Self.mayTryAgain(exit) {
+            case .exited(ExitStatus.tryLater.rawValue)? where pause.begin(alone: running.isEmpty):
+                waiting.append((task.segment, task.path, task.tries - 1))
+            case .signaled? where task.tries < Self.maxTries:
                 waiting.append((task.segment, task.path, task.tries))
-            } else {
+            case let exit:
                 throw failure(task, exit, of: segments.count)
             }
         }
@@ -96,16 +100,13 @@ final class ParallelJob {
     private func ended() throws -> Int? {
         let deadline = MonotonicTime.now + .milliseconds(100)
         if let index = try running.firstIndex(where: { try $0.child.tryReap() != nil }) { return index }
-        _ = try running.first?.child.wait(until: deadline)
-        return try running.firstIndex { try $0.child.tryReap() != nil }
-    }
-
-    private static func mayTryAgain(_ exit: ChildProcess.Exit?) -> Bool {
-        switch exit {
-        case .exited(let status)?: status == ExitStatus.tryLater.rawValue
-        case .signaled?: true
-        case nil: false
+        guard let first = running.first else {
+            // All segments wait for the end of a pause.
+            usleep(100_000)
+            return nil
         }
+        _ = try first.child.wait(until: deadline)
+        return try running.firstIndex { try $0.child.tryReap() != nil }
     }
 
     private func failure(_ task: Task, _ exit: ChildProcess.Exit?, of count: Int) -> CommandFailure {

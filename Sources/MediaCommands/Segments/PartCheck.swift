@@ -34,6 +34,7 @@ enum PartCheck {
                     "\(part.path) was encoded \(part.record.optionsText), \(first.path) \(first.record.optionsText)"
                 )
             }
+            try checkPreset(part, first)
         }
         let sorted = parts.sorted { $0.record.segment < $1.record.segment }
         for (one, next) in zip(sorted, sorted.dropFirst()) where one.record.segment == next.record.segment {
@@ -51,6 +52,18 @@ enum PartCheck {
         }
         try checkTimes(sorted)
         return sorted
+    }
+
+    private static func checkPreset(_ part: Part, _ first: Part) throws(MediaError) {
+        guard part.record.preset == first.record.preset else {
+            throw MediaError(
+                .badInput, "\(part.path) and \(first.path) were encoded with presets of one name and other values")
+        }
+        guard part.record.sound == first.record.sound else {
+            throw MediaError(
+                .badInput,
+                "\(part.path) was encoded \(part.record.soundText), \(first.path) \(first.record.soundText)")
+        }
     }
 
     private static func checkTimes(_ parts: [Part]) throws(MediaError) {

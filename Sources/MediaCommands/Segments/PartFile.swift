@@ -38,7 +38,7 @@ struct PartFile {
         cancel(reader)
         let copy = try VideoCopy(reader)
         let scale = try scale(reader)
-        let digest = PacketDigest()
+        let digest = try PacketDigest()
         var times: [Int64] = []
         while let item = try reader.next() {
             guard case .packet(let packet) = item, packet.streamIndex == reader.video.streamIndex else { continue }

@@ -23,23 +23,26 @@ struct PartRecord: Codable, Hashable {
     var options: [String]
     /// The form of sound that a preset asks for; nil without.
     var sound: String?
+    /// A digest of a preset's values, which machines may have otherwise under the same name; nil without.
+    var preset: String?
     /// The number of frames, the digest of their packets, and the encoder; known when the part is complete.
     var frames = 0
     var digest = ""
     var encoder = ""
 
     enum CodingKeys: String, CodingKey {
-        case schema, segment, count, source, start, end, options, sound, frames, digest, encoder
+        case schema, segment, count, source, start, end, options, sound, preset, frames, digest, encoder
         case timeBase = "time_base"
     }
 
     /// The record of a segment that is to be encoded.
     init(
-        _ segment: SegmentPlan.Segment, of plan: SegmentPlan, _ scan: SegmentScan, options: [String], sound: String?
+        _ segment: SegmentPlan.Segment, of plan: SegmentPlan, _ scan: SegmentScan, options: [String],
+        sound: String?, preset: String?
     ) {
         (self.segment, count, source) = (segment.number, plan.segments.count, scan.digest)
         (timeBase, start, end) = (scan.timeBase.description, segment.start, segment.end)
-        (self.options, self.sound) = (options, sound)
+        (self.options, self.sound, self.preset) = (options, sound, preset)
     }
 
     /// The record in a file; nil where it has none that can be used.
@@ -61,8 +64,12 @@ struct PartRecord: Codable, Hashable {
         (segment, count, source, timeBase, start) == (
             other.segment, other.count, other.source, other.timeBase, other.start
         )
-            && options == other.options && (end == other.end || segment == count)
+            && (options, sound, preset) == (other.options, other.sound, other.preset)
+            && (end == other.end || segment == count)
     }
+
+    /// The sound in a message.
+    var soundText: String { sound.map { "for the sound \($0)" } ?? "for no preset's sound" }
 
     /// The options in a message.
     var optionsText: String { options.isEmpty ? "without options" : "with \(options.joined(separator: " "))" }

@@ -9,15 +9,18 @@ final class SegmentWork {
     private let segment: SegmentPlan.Segment
     private let timeBase: Rational
     private var record: PartRecord
-    private let digest = PacketDigest()
+    private let digest: PacketDigest
     private var frameSource: SegmentSource?
 
-    init(_ segment: SegmentPlan.Segment, _ timeBase: Rational, _ record: PartRecord) {
+    init(
+        _ segment: SegmentPlan.Segment, _ timeBase: Rational, _ record: PartRecord
+    ) throws(MediaError) {
+        digest = try PacketDigest()
         (self.segment, self.timeBase, self.record) = (segment, timeBase, record)
     }
 
     /// The same work, of which nothing is done.
-    func restarted() -> SegmentWork { SegmentWork(segment, timeBase, record) }
+    func restarted() throws(MediaError) -> SegmentWork { try SegmentWork(segment, timeBase, record) }
 
     /// The number of frames, as the source's packets show it.
     var frames: Int { segment.pictures }

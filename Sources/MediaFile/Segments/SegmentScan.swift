@@ -38,7 +38,7 @@ public struct SegmentScan: Sendable {
             throw MediaError(.unsupported, "\(reader.path) cannot be read more than once, as segments are")
         }
         timeBase = reader.video.timeBase
-        let hash = PacketDigest()
+        let hash = try PacketDigest()
         var clock = reader.presentationClock
         while let item = try reader.next() {
             guard case .packet(let packet) = item, packet.streamIndex == reader.video.streamIndex else { continue }

@@ -94,6 +94,15 @@ extension EndToEndFaults {
                 (["--bitrate", "1M", "--alpha", "straight"], "contradict"),
                 (["--bitrate", "1M", "--copy"], "does not encode"),
                 (["--property", "MultiPassStorage=FinalPass", "--bitrate", "1M"], "begins with FirstPass"),
+                (["--property", "MultiPassStorage=FirstPass"], "MultiPassStorage requires --bitrate"),
+                (
+                    ["--property", "MultiPassStorage=FirstPass", "--bitrate", "1M", "--segment", "1/2"],
+                    "--segment cannot be combined with MultiPassStorage"
+                ),
+                (
+                    ["--property", "MultiPassStorage=FirstPass", "--bitrate", "1M", "--parallel", "2"],
+                    "--parallel cannot be combined with MultiPassStorage"
+                ),
             ] as [([String], String)])
         func refused(_ options: [String], _ reason: String) throws {
             try makeSource()
@@ -105,6 +114,10 @@ extension EndToEndFaults {
             let piped = try Programs.hwctl(
                 ["encode", "--two-pass", "--bitrate", "1M", "-", path("out.mov")], socket: server.socket)
             #expect(piped.status == 64 && piped.errors.contains("reads INPUT twice"))
+            let property = try Programs.hwctl(
+                ["encode", "--property", "MultiPassStorage=FirstPass", "--bitrate", "1M", "-", path("out.mov")],
+                socket: server.socket)
+            #expect(property.status == 64 && property.errors.contains("reads INPUT twice"))
         }
     }
 }

@@ -55,6 +55,21 @@ import Testing
                 == "part-2.mov is segment 2 of 8, part-1.mov is segment 1 of 4: encode all with one count")
     }
 
+    @Test func presetsOfOneNameWithOtherValues() throws {
+        let (first, same) = (try part(1), try part(2))
+        let preset = try part(2) { $0["preset"] = .string("1f") }
+        let sound = try part(2) { $0["sound"] = .string("aac") }
+        #expect(
+            reason([first, preset])
+                == "part-2.mov and part-1.mov were encoded with presets of one name and other values")
+        #expect(
+            reason([first, sound])
+                == "part-2.mov was encoded for the sound aac, part-1.mov for no preset's sound")
+        let again = try part(2)
+        #expect(same.record.isSameWork(as: again.record))
+        #expect(!same.record.isSameWork(as: preset.record) && !same.record.isSameWork(as: sound.record))
+    }
+
     @Test func timesThatDoNotMeet() throws {
         let gap = try (1...4).map { number in try part(number) { if number == 2 { $0["start"] = .int(201) } } }
         #expect(reason(gap) == "part-1.mov ends at 2.000 s and part-2.mov begins at 2.010 s: there is a gap")
