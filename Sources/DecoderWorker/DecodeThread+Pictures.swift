@@ -10,6 +10,7 @@ extension DecodeThread {
     /// Sends a picture to the client, with the metadata of its packet.
     mutating func emit(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
         guard let entry = sent.removeValue(forKey: picture.sequence) else { return }
+        if picture.isKeyFrame { forget(before: picture.sequence) }
         if picture.isHardware { hasBeenHardware = true }
         try noteHardware(picture.isHardware, decoder?.fallbackReason)
         if picture.isDamaged { damage.damage(picture.sequence) }

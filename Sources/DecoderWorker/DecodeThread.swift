@@ -36,7 +36,8 @@ struct DecodeThread {
     var isHardware: Bool
     /// Whether hardware has decoded a picture.
     var hasBeenHardware = false
-    /// The packets since the last key frame, from which software can take over; nil when they exceed `maxGroup`.
+    /// The packets since the last key frame whose picture is out, from which software can take over; nil when they exceed
+    /// `maxGroup`.
     private var group: [(sequence: Int64, input: DecoderInput)]? = []
     private var groupBytes = 0
     /// How many packets in a row failed on hardware that is required.
@@ -207,9 +208,17 @@ struct DecodeThread {
     }
 
     private mutating func keep(_ input: DecoderInput, _ sequence: Int64) {
-        if sent[sequence]?.type?.isIRAP ?? false { (group, groupBytes) = ([], 0) }
+        if group == nil, sent[sequence]?.type?.isIRAP ?? false { (group, groupBytes) = ([], 0) }
         groupBytes += input.byteCount
         if groupBytes <= Self.maxGroup { group?.append((sequence, input)) } else { group = nil }
+    }
+
+    /// Forgets the packets before a key frame whose picture is out: until then pictures before it, and its leading pictures, may be
+    /// missing.
+    mutating func forget(before keyFrame: Int64) {
+        guard let count = group?.prefix(while: { $0.sequence < keyFrame }).count, count > 0 else { return }
+        groupBytes -= group?.prefix(count).reduce(0) { $0 + $1.input.byteCount } ?? 0
+        group?.removeFirst(count)
     }
 
     /// Replaces a failed driver by software, which decodes the packets since the last key frame again.

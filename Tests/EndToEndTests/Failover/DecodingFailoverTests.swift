@@ -47,9 +47,14 @@ extension EndToEndFaults.Failover {
             properties: [PropertyKey: PropertyValue] = [:]
         ) throws -> Decoder {
             let decoder = try Decoder(server.daemon, stream, properties: properties)
+            var deaths = 0
             for (index, unit) in stream.units.enumerated() {
                 try decoder.decode(unit)
-                if positions.contains(index + 1) { kill(try server.session(decoder.id).pid, SIGKILL) }
+                guard positions.contains(index + 1) else { continue }
+                // The client must have met the death before.
+                while decoder.session.restartCount < deaths { _ = try decoder.pump(seconds: 0.05) }
+                kill(try server.session(decoder.id).pid, SIGKILL)
+                deaths += 1
             }
             try decoder.finish()
             #expect(decoder.session.restartCount == positions.count)

@@ -117,9 +117,14 @@ extension EndToEndFaults.Failover {
                 let encoder = try Encoder(
                     server.daemon, .nv12, width: Failover.width, height: Failover.height,
                     properties: [.x265Preset: .string("ultrafast"), .quality: .double(0.7)])
+                var deaths = 0
                 for (index, frame) in raw.frames.enumerated() {
                     try encoder.encode(frame)
-                    if positions.contains(index + 1) { kill(try server.session(encoder.id).pid, SIGKILL) }
+                    guard positions.contains(index + 1) else { continue }
+                    // The client must have met the death before.
+                    while encoder.session.restartCount < deaths { _ = try encoder.pump(seconds: 0.05) }
+                    kill(try server.session(encoder.id).pid, SIGKILL)
+                    deaths += 1
                 }
                 try encoder.finish()
                 #expect(encoder.session.restartCount == positions.count)

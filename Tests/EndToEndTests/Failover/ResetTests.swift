@@ -18,7 +18,7 @@ extension EndToEndFaults.Failover {
                 "ffmpeg",
                 [
                     "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x128:rate=30", "-frames:v", "60",
-                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none:keyint=12", clip,
+                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none:keyint=60", clip,
                 ])
             let stream = try CodedStream(clip)
             let (server, raw) = (faulty.server, faulty.raw)
