@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps clients gstreamer demo test check receipts bench lint fuzz install clean; see README.md.
+# deps clients gstreamer demo test check receipts bench lint fuzz install uninstall deb clean; see README.md.
 
 SHELL := /bin/bash
-# The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
-RELEASE := swift build -c release --static-swift-stdlib -Xswiftc -use-ld=lld --quiet
 PREFIX ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+# What installed programs are stripped with; STRIP=true keeps their symbols.
+STRIP ?= strip
 SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring receipts bench lint fuzz install clean release manual
+.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring receipts bench lint fuzz install \
+    install-daemon install-clients uninstall deb clean release manual
 
 all: release manual clients
 
+# DEPS= for builds of packages, which have what they need.
+DEPS ?= scripts/install-deps
+
 deps:
-	@scripts/install-deps
+	@$(DEPS)
 
 release: deps
 	@echo "Building (release) ..."
 	@mkdir -p .build
-	@for program in $(PROGRAMS); do $(RELEASE) --product $$program >.build/release.log 2>&1 || \
-	    { cat .build/release.log >&2; exit 1; }; done
+	@scripts/build-release $(PROGRAMS) >.build/release.log 2>&1 || { cat .build/release.log >&2; exit 1; }
 
 # The C library, and the library that is preloaded into programs of libx265.
 clients:
@@ -95,33 +100,55 @@ lint:
 fuzz:
 	@scripts/fuzz
 
+# Manual pages, and completions of shells.
 manual: release
 	@scripts/make-manual .build/manual
+	@mkdir -p .build/completions
+	@for shell in bash zsh fish; do \
+	    .build/release/hwctl --generate-completion-script $$shell >.build/completions/hwctl.$$shell || exit 1; done
+	@sed -i '1{/^#!/d}' .build/completions/hwctl.bash
 
 # Copies only, so that it can be run as root: `make all`, then `sudo make install`.
-install:
-	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0; do \
+install: install-daemon install-clients
+
+install-daemon:
+	@for file in $(addprefix .build/release/,$(PROGRAMS)) .build/manual/hwctl.1 .build/completions/hwctl.fish; do \
 	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
-	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
-	    $(DESTDIR)$(SYSCONFDIR)/hwdaemon
-	install -m 755 .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-decoder .build/release/hwdaemon-encoder \
-	    .build/release/hwdaemon-probe .build/release/hwdaemon-transfer .build/release/hwdaemon-verify .build/release/hwctl-media \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(LIB)/hwdaemon $(SHARE)/doc/hwdaemon \
+	    $(SHARE)/hwdaemon $(SHARE)/man/man1 $(SHARE)/man/man8 $(SHARE)/bash-completion/completions $(DESTDIR)$(ZSHDIR) \
+	    $(SHARE)/fish/vendor_completions.d $(DESTDIR)$(UNITDIR) $(LIB)/sysusers.d $(LIB)/tmpfiles.d $(DESTDIR)$(SYSCONFDIR)/hwdaemon
+	install -m 755 -s --strip-program=$(STRIP) .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 -s --strip-program=$(STRIP) $(addprefix .build/release/,$(filter-out hwctl,$(PROGRAMS))) \
 	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
+	# The Swift runtime, which all programs share, and its names. The toolchain has no debugging symbols of it.
+	install -m 644 -s .build/release/../lib/hwdaemon/libhwdaemon-swift.so $(LIB)/hwdaemon/
+	cd .build/release/../lib/hwdaemon && find . -type l -exec cp -P {} $(abspath $(LIB))/hwdaemon/ \;
 	install -m 644 capabilities.json presets.json $(SHARE)/hwdaemon/
 	install -m 644 README.md LICENSE.md docs/*.md docs/*.schema.json $(SHARE)/doc/hwdaemon/
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
-	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
-	@$(MAKE) --silent -C Clients/x265 PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
-	install -m 644 systemd/hwdaemon.socket $(LIB)/systemd/system/
-	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(LIB)/systemd/system/hwdaemon.service
+	install -m 644 .build/completions/hwctl.bash $(SHARE)/bash-completion/completions/hwctl
+	install -m 644 .build/completions/hwctl.zsh $(DESTDIR)$(ZSHDIR)/_hwctl
+	install -m 644 .build/completions/hwctl.fish $(SHARE)/fish/vendor_completions.d/
+	install -m 644 systemd/hwdaemon.socket $(DESTDIR)$(UNITDIR)/
+	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(DESTDIR)$(UNITDIR)/hwdaemon.service
 	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf
 	install -m 644 systemd/hwdaemon.tmpfiles $(LIB)/tmpfiles.d/hwdaemon.conf
 	# Keeps an existing configuration.
 	[ -e $(DESTDIR)$(SYSCONFDIR)/hwdaemon/hwdaemon.conf ] || \
 	    install -m 644 systemd/hwdaemon.conf $(DESTDIR)$(SYSCONFDIR)/hwdaemon/
+
+install-clients:
+	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
+	@$(MAKE) --silent -C Clients/x265 PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
+
+# Removes what `make install` with the same variables installs; a configuration that was changed stays.
+uninstall:
+	@DESTDIR='$(DESTDIR)' scripts/uninstall PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' UNITDIR='$(UNITDIR)' ZSHDIR='$(ZSHDIR)'
+
+# Debian packages in .build/deb, from the release build here; needs debhelper. See debian/ and docs/install.md.
+deb:
+	@scripts/make-deb .build/deb
 
 clean:
 	rm -rf .build .build-* demo.mov

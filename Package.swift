@@ -20,6 +20,13 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
+/// A package by Apple: from the folder that HWDAEMON_VENDOR names (scripts/vendor-packages), so that a build needs no network,
+/// else from its repository.
+func external(_ name: String, from version: Version) -> Package.Dependency {
+    if let folder = Context.environment["HWDAEMON_VENDOR"] { return .package(path: "\(folder)/\(name)") }
+    return .package(url: "https://github.com/apple/\(name)", from: version)
+}
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -34,8 +41,8 @@ let package = Package(
         .executable(name: "hwdaemon-verify", targets: ["hwdaemon-verify"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        external("swift-argument-parser", from: "1.8.2"),
+        external("swift-log", from: "1.16.2"),
     ],
     targets: [
         // Shared values and pure logic.
@@ -45,6 +52,10 @@ let package = Package(
             name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Wire", exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
+        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Boxes", swiftSettings: pure),
+        .target(
+            name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/HEIF",
+            swiftSettings: pure),
         .target(
             name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
@@ -115,7 +126,7 @@ let package = Package(
             path: "Sources/LibAV", swiftSettings: common),
         .target(
             name: "HWDMediaFile",
-            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
+            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
         .target(
@@ -156,8 +167,9 @@ let package = Package(
             name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
             swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
-            swiftSettings: common),
+            name: "hwdaemon-verify",
+            dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
+            path: "Sources/VerifyWorker", swiftSettings: common),
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
@@ -171,10 +183,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
-                "HWDMediaFile",
-                "HWDModel", "HWDSessions",
-                "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
+                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
+                "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 
@@ -193,6 +203,8 @@ let package = Package(
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(
+            name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC"], swiftSettings: common),
         .testTarget(
             name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
@@ -220,7 +232,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "MediaFileTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
+            name: "MediaFileTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
@@ -234,6 +246,8 @@ let package = Package(
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
+        .testTarget(
+            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",

@@ -11,6 +11,8 @@ struct SessionSetup {
     let choice: DecoderPolicy.Choice
     /// The requirements on the decoder, for a second choice when one fails.
     let requirements: DecoderPolicy.Request
+    /// Whether chroma is interleaved where the call names no pixel format: as the client's session began.
+    private let isSemiPlanar: Bool
     /// The RGB that pictures are converted to; nil where they stay Y'CbCr.
     let output: (color: OutputColorRequest, format: PixelFormat)?
 
@@ -30,6 +32,7 @@ struct SessionSetup {
             specification: parameters.decoderSpecification ?? [:], bitDepth: request.format.bitDepth,
             size: request.format.size)
         choice = try DecoderPolicy.choose(requirements, snapshot: start.snapshot, failures: failures)
+        isSemiPlanar = start.firstCodecID.map { $0 != DecoderDescription.software.id } ?? choice.decoder.hardware
 
         var properties = PropertyStore(backend: choice.decoder.hardware ? .vaapiDecoder : .libavcodec)
         properties.publish(.decoderID, .string(choice.decoder.id))
@@ -40,7 +43,7 @@ struct SessionSetup {
         properties.publish(.notices, notices.isEmpty ? nil : .string(notices))
         properties.publish(
             .pixelFormatOfFrames,
-            .string(Self.pixelFormat(request, isHardware: choice.decoder.hardware).rawValue))
+            .string(Self.pixelFormat(request, isSemiPlanar: isSemiPlanar).rawValue))
         let alpha = request.format.alpha
         properties.publish(.containsAlphaChannel, .bool(alpha != nil))
         properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
@@ -56,9 +59,9 @@ struct SessionSetup {
     }
 
     /// The pictures' format: the requested one, else the decoder's own.
-    static func pixelFormat(_ request: DecompressionRequest, isHardware: Bool) -> PixelFormat {
+    private static func pixelFormat(_ request: DecompressionRequest, isSemiPlanar: Bool) -> PixelFormat {
         request.pixelFormat
-            ?? (isHardware ? request.format.semiPlanarFormat : request.format.planarFormat)
+            ?? (isSemiPlanar ? request.format.semiPlanarFormat : request.format.planarFormat)
     }
 
     /// Opens the decoder that was chosen.
@@ -69,8 +72,8 @@ struct SessionSetup {
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.decodedFormat
-        // The reply to Create named the format: it stays the same when software takes over.
-        options.isSemiPlanar = choice.decoder.hardware
+        // The reply to the first Create named the format: it stays the same when software takes over.
+        options.isSemiPlanar = isSemiPlanar
         // A GPU that converts may read surfaces in place.
         options.keepsSurfaces = output != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
@@ -93,7 +96,7 @@ struct SessionSetup {
         return CreateDecompressionSession.Reply(
             session: start.session, decoderID: choice.decoder.id, usingHardware: choice.decoder.hardware,
             fallbackReason: choice.fallbackReason, width: request.format.width, height: request.format.height,
-            pixelFormat: Self.pixelFormat(request, isHardware: choice.decoder.hardware).rawValue,
+            pixelFormat: Self.pixelFormat(request, isSemiPlanar: isSemiPlanar).rawValue,
             maxPacketsInFlight: DecompressionSession.maxPacketsInFlight,
             maxFramesInFlight: DecompressionSession.maxFramesInFlight)
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
@@ -50,6 +51,10 @@ struct EncodeThread {
     private var measuredConfiguration: EncoderConfiguration?
     /// Why no frame is measured; nil where frames are, or none needs to be.
     private var meterNote: String?
+    /// Nil where the output is not checked.
+    private var sampler: OutputSampler?
+    /// When the last task was done.
+    private var lastTask = MonotonicTime.now
     /// What the first of two passes collects; nil where frames are coded once.
     private var statistics: X265Statistics?
     /// Durations of the frames inside the encoder, by pts.
@@ -64,17 +69,57 @@ struct EncodeThread {
 
     /// Works until the queue is closed; every error ends the session.
     mutating func run() {
-        while case .element(let task) = tasks.pop() {
-            worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
+        while true {
+            // Packets that wait for an answer need no task to be sent.
+            let popped = tasks.pop(timeout: sampler?.isHolding == true ? Self.answerInterval : nil)
             do throws(SessionError) {
-                try perform(task)
-                if let statistics { worker.port.memory.setOther(statistics.byteCount) }
-                try worker.port.memory.check()
+                switch popped {
+                case .element(let task):
+                    worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+                    for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
+                    try perform(task)
+                    if let statistics { worker.port.memory.setOther(statistics.byteCount) }
+                    try worker.port.memory.check()
+                    lastTask = .now
+                case .timedOut:
+                    try sendReady()
+                    if MonotonicTime.now >= lastTask + OutputSampler.idleTime { sampler?.close(isLast: false) }
+                case .closed: return
+                }
             } catch {
                 worker.port.fail(error)
             }
             worker.port.stats.set(.busySinceNs, 0)
+        }
+    }
+
+    /// How often an answer about the output is looked for.
+    private static let answerInterval = Duration.milliseconds(2)
+
+    /// Sends the packets that need not be held any longer.
+    private mutating func sendReady() throws(SessionError) {
+        guard let sampler else { return }
+        for packet in sampler.takeReady() { try send(packet.picture, packet.bytes.span.bytes) }
+    }
+
+    /// Sends packets that are held, as their answers come, while the condition holds; the sampler bounds the wait.
+    private mutating func wait(while condition: (OutputSampler) -> Bool) throws(SessionError) {
+        guard let sampler else { return }
+        try sendReady()
+        guard condition(sampler) else { return }
+        worker.port.stats.set(.busySinceNs, 0)
+        while condition(sampler) {
+            usleep(500)
+            try sendReady()
+        }
+        worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+    }
+
+    /// Sends all packets that are held.
+    private mutating func sendHeld() throws(SessionError) {
+        try wait { sampler in
+            sampler.close(isLast: true)
+            return sampler.isHolding
         }
     }
 
@@ -95,6 +140,7 @@ struct EncodeThread {
             if durations.keys.contains(where: { $0 <= pts }) {
                 try finish()
             }
+            try sendHeld()
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
@@ -128,8 +174,9 @@ struct EncodeThread {
         }
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)
+        sampler = worker.makeSampler(configuration)
         if configuration.generatesRPU { measuredConfiguration = configuration }
-        describe(encoder)
+        try describe(encoder)
     }
 
     /// Makes the meter once; a color that it cannot measure can still be encoded.
@@ -144,12 +191,16 @@ struct EncodeThread {
     }
 
     /// Sends the format description, and publishes the encoder's notices, where they are new.
-    private mutating func describe(_ encoder: StreamEncoder) {
+    private mutating func describe(_ encoder: StreamEncoder) throws(SessionError) {
         if encoder.formatDescription != description {
+            // Those of the description before.
+            try sendHeld()
             description = encoder.formatDescription
             worker.port.send(.formatDescription, encoder.formatDescription)
         }
-        let current = encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? [])
+        let current =
+            encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? [])
+            + (sampler?.note.map { [$0] } ?? [])
         if current != notes {
             notes = current
             worker.publish(notices: notes)
@@ -179,16 +230,19 @@ struct EncodeThread {
             baseFrameQP: frame.baseFrameQP < 0 ? nil : Int(frame.baseFrameQP),
             // A converted frame has the stream's mode.
             alphaMode: conversion == nil ? frame.sourceAlphaMode : nil)
+        if let luma = planes.first {
+            sampler?.add(luma, pts: frame.pts, isForced: frame.flags.contains(.forceKeyFrame))
+        }
         try encoder.encode(input) { (picture, bytes) throws(SessionError) in
             try output(picture, bytes)
         }
-        describe(encoder)
+        try describe(encoder)
         worker.releaseFrame(frame.frameID)
     }
 
     /// Sends one coded picture to the client, after its format description where that is new.
     private mutating func output(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
-        if let encoder { describe(encoder) }
+        if let encoder { try describe(encoder) }
         guard var writer = metadata else { return try emit(picture, bytes) }
         // Out of the property while the handler has this value.
         metadata = nil
@@ -196,8 +250,16 @@ struct EncodeThread {
         try writer.write(picture, bytes) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
     }
 
-    /// Sends one coded picture with its metadata to the client.
+    /// Sends one coded picture with its metadata to the client, or holds it until it is found right.
     private mutating func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
+        try sendReady()
+        guard let sampler, sampler.take(picture, bytes, record: description) else {
+            return try send(picture, bytes)
+        }
+        try wait { $0.isFull }
+    }
+
+    private mutating func send(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
         let place = try arena.store(bytes) { isFull in
             worker.port.stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0)
         }

@@ -159,7 +159,10 @@ struct SessionSetup {
 
     /// What the encoder holds back; nil where its settings cannot be determined before it opens.
     private var delay: (framesHeld: Int, reorderDepth: Int)? {
-        if let hardware { return (hardware.framesHeld, hardware.reorderDepth) }
+        if let hardware {
+            let mode = (try? session.configuration()).flatMap { OutputSampler.Mode(session, $0) }
+            return (hardware.framesHeld + (mode?.maxHeld ?? 0), hardware.reorderDepth)
+        }
         guard let configuration = try? session.configuration(),
             let delay = try? X265Delay(
                 configuration.alpha == nil ? configuration : configuration.baseLayer(AlphaEncoder.layerFormat))

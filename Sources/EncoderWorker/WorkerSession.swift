@@ -141,6 +141,15 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
+    /// What gives samples of a hardware encoder's output to be checked; nil where none are.
+    func makeSampler(_ configuration: EncoderConfiguration) -> OutputSampler? {
+        guard hardware != nil, let mode = state.withLock({ OutputSampler.Mode($0, configuration) }),
+            let memory = try? SampleMemory(receiving: OwnedFD(WorkerDescriptor.samples))
+        else { return nil }
+        port.memory.add(memory.shared)
+        return OutputSampler(memory, configuration, mode)
+    }
+
     /// Publishes the encoder's deviations from the properties.
     func publish(notices: [String]) {
         // The properties were found consistent when they were set.

@@ -20,6 +20,13 @@ struct DecompressionReceiver: SessionReceiver {
     /// Bytes of an arena.
     private static let maxArenaSize = 16 << 30
     private static let maxArenaCount = 64
+    /// A limit of their numbers: those of several processes are one number for the app.
+    private static let arenaIDBits = 24
+
+    /// The number of a process's arena among those of all processes of the session.
+    static func arenaID(_ id: UInt32, ofProcess process: Int) -> UInt32 {
+        id | UInt32(truncatingIfNeeded: process) << arenaIDBits
+    }
 
     init(_ created: Create.Reply) { maxHeldFrames = created.maxFramesInFlight }
 
@@ -45,8 +52,11 @@ struct DecompressionReceiver: SessionReceiver {
 
     private mutating func addArena(_ arena: AddArena, _ fds: inout FDQueue) throws(SessionError) {
         guard let file = fds.popFirst(), arena.size <= UInt64(Self.maxArenaSize),
-            arenas.count < Self.maxArenaCount, arenas[arena.arenaID] == nil
-        else { throw Self.broken("an arena has no file descriptor, is too large or exists already") }
+            arenas.count < Self.maxArenaCount, arenas[arena.arenaID] == nil, arena.arenaID >> Self.arenaIDBits == 0
+        else {
+            throw Self.broken(
+                "an arena has no file descriptor or an impossible number, is too large or exists already")
+        }
         arenas[arena.arenaID] = try SharedMemory(
             receiving: file, minSize: Int(arena.size), maxSize: Self.maxArenaSize, access: .readOnly)
     }
@@ -67,6 +77,7 @@ struct DecompressionReceiver: SessionReceiver {
         guard part.width > 0, part.height > 0, UInt64(part.x) + UInt64(part.width) <= UInt64(picture.width),
             UInt64(part.y) + UInt64(part.height) <= UInt64(picture.height)
         else { throw Self.broken("a clean aperture is outside its picture") }
-        return DecompressionSession.ReceivedFrame(description: picture, memory: memory)
+        return DecompressionSession.ReceivedFrame(
+            description: picture, memory: memory, process: 0, pictureID: picture.pictureID)
     }
 }

@@ -9,6 +9,11 @@ public import HWDWire
 /// fetched with `nextEvent`. A program with its own event loop waits for `fileDescriptor` to become readable, then
 /// calls `nextEvent(timeout: .zero)` until it returns nil. It also does so after a call that waits for a reply,
 /// because events may have come with it.
+///
+/// Where the session's process crashes, hangs or fails, the session goes on in another one, three times at most: every picture
+/// and report comes once, and pictures are the same. For that the session keeps its packets since the last key frame before
+/// which every picture came, up to 64 MiB, unless the property `ReplaysAfterFailure` is false. Pictures that the app holds
+/// stay valid. The call that meets the failure returns when the new process is there.
 public final class DecompressionSession {
     /// A result.
     public enum Event {
@@ -26,15 +31,20 @@ public final class DecompressionSession {
         public let description: FrameDecoded
         /// The arena that holds the samples; `CompressionSession.addPool` lets another session read it.
         public let memory: SharedMemory
+        /// The process that it comes from, and its number there.
+        let process: Int
+        let pictureID: UInt64
+
+        /// The picture of one of the session's processes, with numbers of picture and arena that are the session's.
+        func of(_ process: Int, number: UInt64) -> ReceivedFrame {
+            var description = description
+            description.pictureID = number
+            description.arenaID = DecompressionReceiver.arenaID(description.arenaID, ofProcess: process)
+            return ReceivedFrame(description: description, memory: memory, process: process, pictureID: pictureID)
+        }
     }
 
-    private let client: SessionClient<DecompressionReceiver>
-    private var lastFrameID: UInt64 = 0
-
-    /// Events that a client that sends packets may leave unfetched; each packet in flight adds two at most.
-    private static let maxWaitingEvents = 2000
-    /// Bytes of one packet.
-    private static let maxPacketSize = 64 << 20
+    private let replay: DecompressionReplay
 
     /// Creates a session; returns when the daemon has chosen its decoder.
     ///
@@ -43,20 +53,25 @@ public final class DecompressionSession {
     public init(
         _ daemon: Daemon, _ parameters: CreateDecompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
-        client = try SessionClient(daemon, parameters, timeout: timeout)
+        replay = try DecompressionReplay(daemon, parameters, timeout: timeout)
     }
 
     /// The reply to Create: the decoder, whether it is hardware, why not, and the credits.
-    public var created: CreateDecompressionSession.Reply { client.created }
+    ///
+    /// Where the session goes on in another process, this is the reply about that one, with its own id.
+    public var created: CreateDecompressionSession.Reply { replay.client.created }
+
+    /// How often the session went on in another process.
+    public var restartCount: Int { replay.restartCount }
 
     /// Readable when `nextEvent` has something to do.
-    public var fileDescriptor: Int32 { client.fileDescriptor }
+    public var fileDescriptor: Int32 { replay.fileDescriptor }
 
-    /// Packets sent whose memory the worker has not read yet.
-    public var packetsInFlight: Int { client.receiver.packets.count }
+    /// Packets whose memory the worker has not read yet, including those that wait to be sent to another process.
+    public var packetsInFlight: Int { replay.packetsInFlight }
 
-    /// Pictures fetched and not released; the session returns no more than `created.maxFramesInFlight`.
-    public var framesHeld: Int { client.receiver.heldFrames }
+    /// Pictures received and not released; each process of the session returns no more than `created.maxFramesInFlight`.
+    public var framesHeld: Int { replay.framesHeld }
 
     // MARK: - Properties and formats
 
@@ -64,12 +79,12 @@ public final class DecompressionSession {
     ///
     /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
-        try client.setProperties(properties)
+        try replay.setProperties(properties)
     }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {
-        try client.copyProperties(keys)
+        try replay.copyProperties(keys)
     }
 
     /// Limits decoding of the packets that follow to a temporal level, 0 to 6; nil removes the limit.
@@ -87,7 +102,7 @@ public final class DecompressionSession {
     /// - Throws: `FormatDescriptionChangeNotSupported`, `VideoDecoderUnsupportedDataFormat` or
     ///   `VideoDecoderBadData` with the reason when they cannot; the session continues.
     public func checkFormat(_ description: [UInt8]) throws(ClientError) {
-        try client.request(.canAcceptFormat, description)
+        try replay.checkFormat(description)
     }
 
     /// Whether packets of another format can follow in this session.
@@ -109,7 +124,7 @@ public final class DecompressionSession {
     ///
     /// - Throws: as `checkFormat`.
     public func changeFormat(_ description: [UInt8]) throws(ClientError) {
-        try client.request(.changeFormat, description)
+        try replay.changeFormat(description)
     }
 
     // MARK: - Packets and pictures
@@ -133,88 +148,36 @@ public final class DecompressionSession {
         _ packet: UnsafeRawBufferPointer, pts: Int64?, duration: Int64 = 0, isOutput: Bool = true,
         isAsynchronous: Bool = true, timeout: Duration = .seconds(60)
     ) throws(ClientError) -> UInt64 {
-        guard client.waitingEventCount <= Self.maxWaitingEvents else {
-            throw ClientError(
-                SessionError(.parameter, "\(client.waitingEventCount) events were not fetched; fetch events first"))
-        }
-        let deadline = MonotonicTime.now + timeout
-        lastFrameID += 1
-        let location = try store(packet, deadline)
-        var flags: DecodeFrame.Flags = isAsynchronous ? .asynchronous : []
-        if !isOutput { flags.insert(.doNotOutput) }
-        let message = DecodeFrame(
-            frameID: lastFrameID, pts: pts ?? DecodeFrame.noPTS, duration: duration, poolID: location.poolID,
-            flags: flags, offset: UInt64(location.offset), size: UInt32(packet.count))
-        let sequence = try client.send(message)
-        if !isAsynchronous { _ = try client.reply(to: sequence, timeout: timeout) }
-        return lastFrameID
+        try replay.decode(
+            packet, pts: pts, duration: duration, isOutput: isOutput, isAsynchronous: isAsynchronous,
+            timeout: timeout)
     }
 
     /// Whether `decode` takes a packet without waiting for the worker to read an earlier one.
-    public func hasRoom() -> Bool { packetsInFlight < created.maxPacketsInFlight }
+    public func hasRoom() -> Bool { replay.hasRoom }
 
     /// Whether `decode` takes a packet of this size, in bytes, without waiting for the worker to read an earlier one.
-    public func hasRoom(for size: Int) -> Bool {
-        packetsInFlight == 0 || (hasRoom() && client.receiver.packets.hasRoom(for: size))
-    }
+    public func hasRoom(for size: Int) -> Bool { replay.hasRoom(for: size) }
 
     /// Requests every picture; `finished` follows the last one.
     ///
     /// The packet that follows must be a key frame.
     public func finishDelayedFrames() throws(ClientError) {
-        client.finish(by: try client.send(.finishDelayedFrames))
+        try replay.finishDelayedFrames()
     }
 
     /// Returns a picture's memory to the worker.
     public func release(_ frame: ReceivedFrame) throws(ClientError) {
-        client.receiver.heldFrames -= 1
-        try client.send(ReleaseFrame(pictureID: frame.description.pictureID))
+        try replay.release(frame)
     }
 
     /// The next event; nil when none came within `timeout`.
     ///
     /// - Throws: what ended the session. If its worker died, the daemon supplies the reason.
     public func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        try client.nextEvent(timeout: timeout)
+        try replay.nextEvent(timeout: timeout)
     }
 
     /// Ends the session at once; pictures that were not fetched are lost.
-    public func invalidate() { client.invalidate() }
-
-    // MARK: - Memory for packets
-
-    private func store(
-        _ packet: UnsafeRawBufferPointer, _ deadline: MonotonicTime
-    ) throws(ClientError) -> PacketPool.Location {
-        guard !packet.isEmpty else {
-            throw ClientError(SessionError(.parameter, "an empty packet cannot be decoded"))
-        }
-        guard packet.count <= Self.maxPacketSize else {
-            throw ClientError(SessionError(.parameter, "a packet of \(packet.count) bytes is too large"))
-        }
-        while true {
-            if hasRoom(), let location = client.receiver.packets.store(packet, frameID: lastFrameID) {
-                return location
-            }
-            let before = packetsInFlight
-            if before == 0, client.receiver.packets.size < packet.count {
-                try grow(toHold: packet.count)
-                continue
-            }
-            try client.pump(until: deadline) { $0.packets.count < before }
-            guard packetsInFlight < before else {
-                throw ClientError(.timedOut, "the session read no packet in time")
-            }
-        }
-    }
-
-    private func grow(toHold size: Int) throws(ClientError) {
-        let (oldMemory, oldID) = (client.receiver.packets.memory, client.receiver.packets.poolID)
-        do throws(SystemError) { try client.receiver.packets.grow(toHold: size) } catch {
-            throw ClientError(error, whileDoing: "no memory for packets")
-        }
-        guard let memory = client.receiver.packets.memory else { return }
-        try client.addPool(memory, id: client.receiver.packets.poolID)
-        if oldMemory != nil { try client.removePool(id: oldID) }
-    }
+    public func invalidate() { replay.invalidate() }
 }

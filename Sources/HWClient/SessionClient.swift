@@ -136,9 +136,14 @@ final class SessionClient<Receiver: SessionReceiver> {
         try link.pump(until: deadline, handle) { condition(self.receiver) }
     }
 
-    func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
+    /// The next event; nil when none came within `timeout`, or before the condition held.
+    func nextEvent(
+        timeout: Duration, orWhen condition: (Receiver) -> Bool = { _ in false }
+    ) throws(ClientError) -> Event? {
         if events.isEmpty {
-            try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty }
+            try link.pump(until: MonotonicTime.now + timeout, handle) {
+                !self.events.isEmpty || condition(self.receiver)
+            }
         }
         guard !events.isEmpty else { return nil }
         let (event, isFinished) = events.removeFirst()

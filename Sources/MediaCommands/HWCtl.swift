@@ -32,7 +32,9 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            PresetsCommand.self, SettingsCommand.self, ProbeCommand.self, PropertiesCommand.self,
+            SegmentsCommand.self, JoinCommand.self,
+            PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
+            PropertiesCommand.self,
             SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])

@@ -192,6 +192,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     // MARK: State
     /// Whether the client keeps frames so that the session goes on where its process fails; boolean (own key).
     public static let replaysAfterFailure = PropertyKey(rawValue: "ReplaysAfterFailure")
+    /// Which of a hardware encoder's pictures are decoded and compared with their frames; `sampled`, `all`, `off` (own key).
+    public static let verifyOutput = PropertyKey(rawValue: "VerifyOutput")
     /// Deviations from the requested properties; read-only (own key).
     public static let notices = PropertyKey(rawValue: "Notices")
     /// Packets received whose pictures were not output yet; read-only.

@@ -67,9 +67,9 @@ struct DeviceNode: ~Copyable {
 
     private mutating func fail(_ error: Int32, _ status: stat?) {
         switch error {
-        case ENOENT, ENOTDIR, ENXIO, ENODEV: description.state = .absent
+        case ENOENT, ENOTDIR, ENXIO, ENODEV: (description.state, description.cause) = (.absent, .nodeMissing)
         case EACCES: (description.state, description.cause) = (.permission, .permission)
-        case EPERM: description.state = .permission
+        case EPERM: (description.state, description.cause) = (.permission, .devicePolicy)
         default: break
         }
         description.reason = Self.reason(error, description.node, status)

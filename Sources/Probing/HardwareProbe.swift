@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 internal import HWDSessions
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDVAAPI
 internal import HWDWire
@@ -13,6 +14,16 @@ struct HardwareProbe {
         var entry: Capabilities.Path
         /// The entry point and its quirks; nil if the path is not claimed or must not be used.
         var hardware: HardwarePath?
+
+        init(path: CodecPath, entry: Capabilities.Path, hardware: HardwarePath? = nil) {
+            (self.path, self.entry, self.hardware) = (path, entry, hardware)
+        }
+
+        /// A path that the driver does not claim, whatever a quirk says of it.
+        init(unclaimed path: CodecPath, _ entry: Capabilities.Path, _ reason: String) {
+            self.init(path: path, entry: entry)
+            (self.path.reason, self.path.cause) = (reason, nil)
+        }
     }
 
     /// The claims of a driver, and the files that they depend on.
@@ -38,15 +49,26 @@ struct HardwareProbe {
             answer.files = claims.files + (verifier.judgeFile.map { [FileStamp(now: $0)] } ?? [])
             return answer
         } catch {
-            let cause: ProbeCause = error.missingFile == nil ? .driverFailed : .driverMissing
+            let name = Environment.value("LIBVA_DRIVER_NAME")
+            let cause = Self.cause(error, isNamed: name != nil)
             node.description.state = .driverFailed
             node.description.cause = cause
             node.description.reason = "the VA-API driver failed: \(error)"
+            if let name { node.description.reason? += "; LIBVA_DRIVER_NAME is \(name)" }
             if cause == .driverMissing, let remedy = cause.remedy(pciID: node.description.pciID) {
                 node.description.reason? += ": \(remedy)"
             }
         }
         return ProbeAnswer(node: node.description)
+    }
+
+    /// The cause of a driver that does not start.
+    ///
+    /// - Parameter isNamed: whether `LIBVA_DRIVER_NAME` chose the driver.
+    private static func cause(_ error: VAError, isNamed: Bool) -> ProbeCause {
+        if error.missingFile != nil { return isNamed ? .driverName : .driverMissing }
+        // libva looks for the entry of each of its minor versions, and names the last.
+        return error.message?.contains("has no function __vaDriverInit") == true ? .driverVersion : .driverFailed
     }
 
     /// The versions for which the results are valid; an out-of-tree kernel driver has its own version.
@@ -82,14 +104,12 @@ struct HardwareProbe {
         var path = CodecPath(entry, device: node.node, driver: display.vendor)
         let isAllowed = catalogue.capabilities.apply(to: &path, pciID: node.pciID)
         guard profiles.contains(entry.vaProfile) else {
-            path.reason = "the driver has no \(entry.vaProfile)"
-            return Candidate(path: path, entry: entry)
+            return Candidate(unclaimed: path, entry, "the driver has no \(entry.vaProfile)")
         }
         let offered = try display.entrypoints(of: entry.vaProfile)
         guard let entrypoint = entry.vaEntrypoints.first(where: offered.contains) else {
             let required = entry.vaEntrypoints.joined(separator: ", nor ")
-            path.reason = "the driver has \(entry.vaProfile), but not with \(required)"
-            return Candidate(path: path, entry: entry)
+            return Candidate(unclaimed: path, entry, "the driver has \(entry.vaProfile), but not with \(required)")
         }
         let attributes = try display.attributes(profile: entry.vaProfile, entrypoint: entrypoint)
         let isEncoder = entry.operation == .encode
@@ -98,9 +118,9 @@ struct HardwareProbe {
             rateControl: isEncoder ? attributes?.rateControlNames ?? [] : [],
             packedHeaders: isEncoder ? attributes?.packedHeaderNames ?? [] : [])
         guard attributes?.hasRTFormat(entry.vaRTFormat) ?? false else {
-            path.reason =
-                "the driver has \(entrypoint) of \(entry.vaProfile), but not on \(entry.vaRTFormat) surfaces"
-            return Candidate(path: path, entry: entry)
+            return Candidate(
+                unclaimed: path, entry,
+                "the driver has \(entrypoint) of \(entry.vaProfile), but not on \(entry.vaRTFormat) surfaces")
         }
         path.claimed = true
         guard isAllowed else { return Candidate(path: path, entry: entry) }
@@ -138,9 +158,10 @@ struct HardwareProbe {
         }
         let encoders = verified.filter { $0.entry.operation == .encode }
         node.description.reason = encoders.isEmpty ? Self.reason(paths) : nil
-        if encoders.isEmpty, verifier.isBusy { node.description.state = .busy }
         if encoders.isEmpty {
-            node.description.cause = paths.first { $0.operation == .encode && $0.claimed }?.cause
+            let claimed = paths.first { $0.operation == .encode && $0.claimed }
+            node.description.cause = claimed.map(\.cause) ?? .noEncoder
+            if verifier.isBusy { (node.description.state, node.description.cause) = (.busy, .busy) }
         }
         if let file = node.fileDescriptor,
             let fault = VideoFirmware.fault(node: file, node.description.kernelDriver, paths)

@@ -2,10 +2,14 @@
 internal import HWDLibAV
 internal import HWDProbing
 
-/// `hwdaemon-verify`: a probe that also sends frames through codecs and checks them with libavcodec.
+/// `hwdaemon-verify`: a probe that also sends frames through codecs and checks them with libavcodec, or the process that checks the
+/// output of a session's hardware encoder.
 @main
 struct VerifyWorkerMain {
-    static func main() { ProbeProcess.run(judge: LibAVJudge()) }
+    static func main() {
+        if OutputChecker.isRequested { OutputChecker.run() }
+        ProbeProcess.run(judge: LibAVJudge())
+    }
 }
 
 /// libavcodec's decoder, in software or through VA-API.

@@ -20,6 +20,8 @@ public enum CreateDecompressionSession: ControlMethod {
         public var decoderSpecification: [String: PropertyValue]?
         /// Initial property values.
         public var properties: [String: PropertyValue]?
+        /// The session whose process failed, and which this one continues.
+        public var resumes: String?
 
         public init(
             codec: String = "hevc", formatDescription: [UInt8], timeBase: Rational, pixelFormat: PixelFormat? = nil,
@@ -39,7 +41,7 @@ public enum CreateDecompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, properties
+            case codec, properties, resumes
             case formatDescription = "format_description"
             case timeBase = "time_base"
             case pixelFormat = "pixel_format"

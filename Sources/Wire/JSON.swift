@@ -70,11 +70,17 @@ public enum JSON {
 
     /// Encodes a value as UTF-8; nil fields are omitted.
     ///
+    /// - Parameters:
+    ///   - pretty: whether the text has lines, for people.
+    ///   - sorted: whether the same value always gives the same text.
     /// - Throws: `Parameter` for a number JSON has no form for (NaN, infinity).
-    public static func encode<T: Encodable>(_ value: T, pretty: Bool = false) throws(SessionError) -> [UInt8] {
+    public static func encode<T: Encodable>(_ value: T, pretty: Bool = false, sorted: Bool = false)
+        throws(SessionError) -> [UInt8]
+    {
         let encoder = JSONEncoder()
-        encoder.outputFormatting =
-            pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.withoutEscapingSlashes]
+        encoder.outputFormatting = [.withoutEscapingSlashes]
+        if pretty || sorted { encoder.outputFormatting.insert(.sortedKeys) }
+        if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
         do {
             return [UInt8](try encoder.encode(value))
         } catch {

@@ -14,7 +14,10 @@ struct HWCtlMain {
     private struct Queries: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
-            subcommands: [ProbeCommand.self, PropertiesCommand.self, RunCommand.self, SessionsCommand.self])
+            subcommands: [
+                DoctorCommand.self, ProbeCommand.self, PropertiesCommand.self, RunCommand.self,
+                SessionsCommand.self,
+            ])
     }
 
     static func main() {

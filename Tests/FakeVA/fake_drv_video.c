@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail, and complain, which prints why it
-// fails), and does nothing else. With "unstable" it refuses configurations for another reason after the first process
+// fails), and does nothing else. With "busy" its encoder is always in use, with "decoder" it has none. With "unstable" it refuses configurations for another reason after the first process
 // that asked for one, which the file FAKE_VA_STATE records.
 // FAKE_VA_VENDOR is its vendor string. It claims HEVC Main decoding and (low-power) encoding.
 #include <fcntl.h>
@@ -26,7 +26,8 @@ static VAStatus profiles(VADriverContextP context, VAProfile *list, int *count) 
 static VAStatus entrypoints(VADriverContextP context, VAProfile profile, VAEntrypoint *list, int *count) {
     *count = 0;
     list[(*count)++] = VAEntrypointVLD;
-    if (profile == VAProfileHEVCMain) list[(*count)++] = VAEntrypointEncSliceLP;
+    const char *how = getenv("FAKE_VA");
+    if (profile == VAProfileHEVCMain && !(how && !strcmp(how, "decoder"))) list[(*count)++] = VAEntrypointEncSliceLP;
     return VA_STATUS_SUCCESS;
 }
 
@@ -55,6 +56,12 @@ static VAStatus create_config(
     return status;
 }
 
+static VAStatus busy(
+    VADriverContextP context, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttrib *list, int count,
+    VAConfigID *config) {
+    return VA_STATUS_ERROR_HW_BUSY;
+}
+
 VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     const char *how = getenv("FAKE_VA");
     if (how && !strcmp(how, "crash")) raise(SIGSEGV);
@@ -71,6 +78,7 @@ VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     for (size_t i = 0; i < offsetof(struct VADriverVTable, reserved) / sizeof(void *); i++) table[i] = (void *)stub;
     context->vtable->vaTerminate = terminate;
     if (how && !strcmp(how, "unstable")) context->vtable->vaCreateConfig = create_config;
+    if (how && !strcmp(how, "busy")) context->vtable->vaCreateConfig = busy;
     context->vtable->vaQueryConfigProfiles = profiles;
     context->vtable->vaQueryConfigEntrypoints = entrypoints;
     context->vtable->vaGetConfigAttributes = attributes;

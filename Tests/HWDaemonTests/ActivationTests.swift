@@ -11,7 +11,7 @@ struct ActivationTests {
     private func start(_ listener: borrowing OwnedFD, _ log: Int32) throws -> ChildProcess {
         try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwdaemon",
-            arguments: ["--listen-fd", "3", "--config", "/nowhere", "--libexec", BrokerProcess.products],
+            arguments: ["--listen-fd", "3", "--config", "/proc/tty", "--libexec", BrokerProcess.products],
             environment: ["HWDAEMON_DEVICES": ""], files: [.init(listener.rawValue, as: 3), .init(log, as: 2)])
     }
 
@@ -55,7 +55,7 @@ struct ActivationTests {
         }
         let child = try ChildProcess(
             spawning: Self.activator,
-            arguments: ["-l", socket, "\(BrokerProcess.products)/hwdaemon", "--config", "/nowhere"],
+            arguments: ["-l", socket, "\(BrokerProcess.products)/hwdaemon", "--config", "/proc/tty"],
             files: [.init(null, as: 2)])
         try waitFor("the socket") { access(socket, F_OK) == 0 }
         var client: TestClient?

@@ -36,6 +36,7 @@ final class BrokerProcess {
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
         // Never reads the machine's configuration. Spares would disturb tests that count processes.
         if !arguments.contains(where: { $0.contains("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
+        mkdir("\(folder)/config", 0o755)
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
             for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {
@@ -63,6 +64,11 @@ final class BrokerProcess {
         try? child.kill(SIGKILL)
         _ = try? child.wait(until: MonotonicTime.now + .seconds(5))
         try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Writes a file of its configuration, which it reads at SIGHUP.
+    func configure(_ text: String, name: String = "hwdaemon.conf") throws {
+        try text.write(toFile: "\(folder)/config/\(name)", atomically: false, encoding: .utf8)
     }
 
     /// What it has logged so far.

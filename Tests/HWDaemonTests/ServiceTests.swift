@@ -19,12 +19,6 @@ struct ServiceTests {
         try client.ask(CreateCompressionSession.method, TestClient.parameters(), extra: Self.upgrade)
     }
 
-    private func configuration(_ broker: BrokerProcess, _ text: String, name: String = "hwdaemon.conf") throws {
-        try FileManager.default.createDirectory(
-            atPath: "\(broker.folder)/config", withIntermediateDirectories: true)
-        try text.write(toFile: "\(broker.folder)/config/\(name)", atomically: false, encoding: .utf8)
-    }
-
     @Test("Notifies the service manager of its state", arguments: [true, false])
     func notifiesTheServiceManager(_ abstract: Bool) throws {
         let manager = try NotifySocket(abstract: abstract)
@@ -150,39 +144,22 @@ struct ServiceTests {
 
     @Test func aReloadAppliesIdleTimeoutToOpenConnections() throws {
         let broker = try BrokerProcess()
-        try configuration(broker, "IdleTimeout=0\n")
+        try broker.configure("IdleTimeout=0\n")
         try broker.child.kill(SIGHUP)
         try waitFor("the reload") { broker.log.contains("read the configuration again") }
         let client = try broker.connect()
         #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
         // The check at the old interval, of a second, must be over.
         #expect(try !client.isClosed(within: .milliseconds(1200)))
-        try configuration(broker, "IdleTimeout=0.3\n")
+        try broker.configure("IdleTimeout=0.3\n")
         try broker.child.kill(SIGHUP)
         #expect(try client.isClosed())
         #expect(broker.log.contains("the client made no call for 0.3 s"))
     }
 
-    @Test func refusesToStartWithAWrongLine() throws {
-        let folder = "/tmp/hwdaemon-test-\(getpid())-wrong"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try "MaxSessions=3\nStallTimeout=soon\n".write(
-            toFile: "\(folder)/hwdaemon.conf", atomically: false, encoding: .utf8)
-        let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
-        defer { close(log) }
-        let child = try ChildProcess(
-            spawning: "\(BrokerProcess.products)/hwdaemon",
-            arguments: ["--socket", "\(folder)/socket", "--config", folder], files: [.init(log, as: 2)])
-        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
-        let text = try String(contentsOfFile: "\(folder)/log", encoding: .utf8)
-        #expect(text.contains("\(folder)/hwdaemon.conf:2: StallTimeout takes"))
-        #expect(access("\(folder)/socket", F_OK) != 0)
-    }
-
     @Test func appliesReloadsToNewSessionsAndRejectsWrongOnes() throws {
         let broker = try BrokerProcess(["--set", "MaxSessionsPerUser=2"], devices: nil)
-        try configuration(broker, "MaxSessions=1\nMaxSessionsPerUser=1\nDevices=/dev/null\n")
+        try broker.configure("MaxSessions=1\nMaxSessionsPerUser=1\nDevices=/dev/null\n")
         try broker.child.kill(SIGHUP)
         try waitFor("the reload") { broker.log.contains("read the configuration again") }
         let first = try broker.connect()
@@ -194,13 +171,13 @@ struct ServiceTests {
         // The devices were probed again.
         try waitFor("the probe") { broker.log.contains("found a node node=/dev/null") }
 
-        try configuration(broker, "MaxSessions=5\nMaxSession=7\n")
+        try broker.configure("MaxSessions=5\nMaxSession=7\n")
         try broker.child.kill(SIGHUP)
         try waitFor("the refusal") { broker.log.contains("the old configuration stays") }
         #expect(broker.log.contains("/config/hwdaemon.conf:2: there is no key MaxSession"))
         #expect(try second().error == "org.hwdaemon.VideoEncoderNotAvailableNow")
 
-        try configuration(broker, "MaxSessions=5\nMaxSessionsPerUser=1\nLogLevel=error\n")
+        try broker.configure("MaxSessions=5\nMaxSessionsPerUser=1\nLogLevel=error\n")
         try broker.child.kill(SIGHUP)
         // The command line's limit of two for each user has priority.
         var sessions: [TestClient] = []
@@ -360,7 +337,7 @@ struct ServiceTests {
         let listener = try UnixSocket.listenAbstractAutobind()
         let broker = try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwdaemon",
-            arguments: ["--listen-fd", "3", "--config", "/nowhere"],
+            arguments: ["--listen-fd", "3", "--config", "/proc/tty"],
             environment: ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino &+ (matches ? 0 : 1))"],
             files: [.init(listener.rawValue, as: 3), .init(file, as: 2)])
         _ = try TestClient(UnixSocket.address(of: listener.rawValue)).create()

@@ -2,6 +2,7 @@
 // Contexts: an encoder or a decoder each.
 #include <stdlib.h>
 
+#include "plan.h"
 #include "submission.h"
 
 void context_free(struct driver *driver, struct context *context) {
@@ -42,6 +43,7 @@ static VAStatus create_context(VADriverContextP driver_context, VAConfigID confi
             context->config = copy;
             context->width = width;
             context->height = height;
+            context->resets = plan_resets();
             context->submission = calloc(1, sizeof *context->submission);
             made = context->submission != NULL;
             if (made && copy.entrypoint != VAEntrypointVLD) made = (context->encoder = encoder_create()) != NULL;

@@ -112,6 +112,9 @@ static void deliver(struct driver *driver, struct encode_job *job, VAStatus stat
     }
 }
 
+// Whether the GPU was reset since the context was made.
+static bool is_lost(const struct context *context) { return plan_resets() > context->resets; }
+
 // Called locked and returns locked; the lock is off while it encodes.
 static VAStatus encode(VADriverContextP driver_context, struct context *context) {
     struct driver *driver = DRIVER(driver_context);
@@ -136,7 +139,7 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
             job.coded->hung_map = true;
             return VA_STATUS_SUCCESS;
         }
-        if (personality->fail_at && job.number >= personality->fail_at) {
+        if ((personality->fail_at && job.number >= personality->fail_at) || is_lost(context)) {
             refuse(message, "it was asked to fail");
             status = VA_STATUS_ERROR_OPERATION_FAILED;
         } else {
@@ -216,7 +219,7 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
         target->hung = true;
         return VA_STATUS_SUCCESS;
     }
-    if (personality->decode_fail_at && number >= personality->decode_fail_at) {
+    if ((personality->decode_fail_at && number >= personality->decode_fail_at) || is_lost(context)) {
         driver_complain(driver_context, "decoding: picture %u was asked to fail", number);
         return VA_STATUS_ERROR_DECODING_ERROR;
     }

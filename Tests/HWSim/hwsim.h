@@ -86,6 +86,7 @@ struct context {
     struct submission *submission;
     struct encoder *encoder;
     struct hwsim_decoder *decoder;
+    unsigned resets;   // of the GPU, before it was made
     enum codec codec;  // of a decoder that is not HEVC's, which keeps nothing; else 0
 };
 

@@ -13,7 +13,7 @@ enum { LONGEST_PLAN = 1024 };
 
 static const char *const names[] = {
     [FAULT_CRASH] = "crash", [FAULT_HANG] = "hang", [FAULT_FAIL] = "fail", [FAULT_CORRUPT] = "corrupt",
-    [FAULT_GARBAGE] = "garbage", [FAULT_SLOW] = "slow", [FAULT_DECODE_CRASH] = "decode-crash",
+    [FAULT_GARBAGE] = "garbage", [FAULT_SLOW] = "slow", [FAULT_GPU_RESET] = "gpu-reset", [FAULT_DECODE_CRASH] = "decode-crash",
     [FAULT_DECODE_HANG] = "decode-hang", [FAULT_DECODE_FAIL] = "decode-fail",
 };
 
@@ -23,27 +23,46 @@ static enum planned_fault named(const char *word) {
     return FAULT_NONE;
 }
 
-enum planned_fault plan_take(bool decodes, unsigned picture) {
+// Reads the plan; its length, or -1 where there is none.
+static ssize_t read_plan(int flags, int *file, char text[LONGEST_PLAN + 1]) {
     const char *path = getenv("HWSIM_FAULTS");
-    if (!path || !*path) return FAULT_NONE;
-    int file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0) return FAULT_NONE;
+    if (!path || !*path) return -1;
+    *file = open(path, flags | O_CLOEXEC);
+    if (*file < 0) return -1;
+    ssize_t length = read(*file, text, LONGEST_PLAN);
+    if (length < 0) close(*file);
+    else text[length] = 0;
+    return length;
+}
+
+enum planned_fault plan_take(bool decodes, unsigned picture) {
+    int file;
+    char text[LONGEST_PLAN + 1], word[16];
+    if (read_plan(O_RDWR, &file, text) < 0) return FAULT_NONE;
     enum planned_fault fault = FAULT_NONE;
-    char text[LONGEST_PLAN + 1];
-    ssize_t length = read(file, text, LONGEST_PLAN);
-    char word[16];
     unsigned number;
     int used = 0;
-    if (length > 0) {
-        text[length] = 0;
-        if (sscanf(text, " %15[a-z-] %u%n", word, &number, &used) == 2 && number == picture) fault = named(word);
-        if ((fault >= FAULT_DECODE_CRASH) != decodes) fault = FAULT_NONE;
-    }
+    // Resets that were taken stay as marks.
+    char *first = text + strspn(text, "! \n");
+    if (sscanf(first, "%15[a-z-] %u%n", word, &number, &used) == 2 && number == picture) fault = named(word);
+    if ((fault >= FAULT_DECODE_CRASH) != decodes) fault = FAULT_NONE;
     if (fault) {
         // What is taken becomes blanks: a sandbox forbids to truncate.
-        memset(text, ' ', (size_t)used);
-        if (lseek(file, 0, SEEK_SET) != 0 || write(file, text, (size_t)used) != used) fault = FAULT_NONE;
+        memset(first, ' ', (size_t)used);
+        if (fault == FAULT_GPU_RESET) *first = '!';
+        ssize_t size = first + used - text;
+        if (lseek(file, 0, SEEK_SET) != 0 || write(file, text, (size_t)size) != size) fault = FAULT_NONE;
     }
     close(file);
     return fault;
+}
+
+unsigned plan_resets(void) {
+    int file;
+    char text[LONGEST_PLAN + 1];
+    if (read_plan(O_RDONLY, &file, text) < 0) return 0;
+    close(file);
+    unsigned count = 0;
+    for (const char *mark = text; *mark; mark++) count += *mark == '!';
+    return count;
 }

@@ -196,3 +196,65 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         try pools.add(2, "two", size: 1 << 20, isWritable: true)
     }
 }
+
+/// Two passes over the frames of a session.
+@Suite struct CodingPassTests {
+    private static let first: [String: PropertyValue] = [
+        "AverageBitRate": .int(500_000), "MultiPassStorage": .string("FirstPass"),
+    ]
+
+    @Test func theFinalPassHasTheSameTimesAgain() throws {
+        var session = try makeSession()
+        let pools = try makePools()
+        try session.setProperties(Self.first)
+        #expect(try session.prepare()?.pass == .first)
+        try session.admit(frame(1, pts: 0), in: pools)
+        try session.admit(frame(2, pts: 1), in: pools)
+        #expect(throws: SessionError.self) { try session.admit(frame(3, pts: 0), in: pools) }
+        // A frame that is not read yet belongs to the first pass.
+        #expect(throws: SessionError.self) {
+            try session.setProperties(["MultiPassStorage": .string("FinalPass")])
+        }
+        session.release(1)
+        session.release(2)
+        try session.setProperties(["MultiPassStorage": .string("FinalPass")])
+        try session.admit(frame(3, pts: 0), in: pools)
+        #expect(session.takeChange()?.pass == .final)
+        try session.admit(frame(4, pts: 1), in: pools)
+        #expect(session.takeChange() == nil)
+    }
+
+    /// x265 needs the statistics of the same settings.
+    @Test(arguments: [
+        ["AverageBitRate": PropertyValue.int(400_000)], ["MaxKeyFrameInterval": .int(7)],
+        ["MultiPassStorage": .null],
+    ])
+    func nothingElseChanges(_ change: [String: PropertyValue]) throws {
+        var session = try makeSession()
+        try session.setProperties(Self.first)
+        _ = try session.prepare()
+        let error = #expect(throws: SessionError.self) { try session.setProperties(change) }
+        #expect(error?.status == .parameter && error?.reason.contains("MultiPassStorage") == true)
+    }
+
+    @Test(arguments: [
+        ["MultiPassStorage": PropertyValue.string("FirstPass")],
+        ["MultiPassStorage": .string("FirstPass"), "Quality": .double(0.5)],
+        ["MultiPassStorage": .string("FirstPass"), "AverageBitRate": .int(500_000), "RealTime": .bool(true)],
+        [
+            "MultiPassStorage": .string("FirstPass"), "AverageBitRate": .int(500_000),
+            "ExpectedFrameRate": .int(240), "BaseLayerFrameRate": .int(30),
+        ],
+    ])
+    func whatHasNoTwoPassesIsRefused(_ properties: [String: PropertyValue]) throws {
+        var session = try makeSession()
+        let error = #expect(throws: SessionError.self) { try session.setProperties(properties) }
+        #expect(error?.status == .parameter && error?.reason.contains("MultiPassStorage") == true)
+    }
+
+    @Test func aSessionBeginsWithTheFirstPass() throws {
+        var session = try makeSession()
+        try session.setProperties(["AverageBitRate": .int(500_000), "MultiPassStorage": .string("FinalPass")])
+        #expect(throws: SessionError.self) { try session.prepare() }
+    }
+}

@@ -138,10 +138,15 @@ do {
     case "transfers": result = try transfers(daemon, rounds: count)
     case "scaling-p010": result = try scaling(daemon, .p010, frames: count)
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
+    case "kept": result = try keptFrames(daemon, true, frames: count)
+    case "not-kept": result = try keptFrames(daemon, false, frames: count)
+    case "verification": result = try verification(daemon, frames: count)
+    case "recovery": result = try recovery(daemon, rounds: count)
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
-            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010 COUNT"
+            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
+                + "kept|not-kept|recovery|verification COUNT"
         )
         exit(64)
     }

@@ -30,8 +30,10 @@ void hwdi_free_replay(replay *freed) {
 static bool is_refused(const hwd_session *session) {
     json object, value;
     bool wanted;
-    return session->properties && hwdi_json_check(session->properties, strlen(session->properties), &object) &&
-           hwdi_json_member(object, "ReplaysAfterFailure", &value) && hwdi_json_boolean(value, &wanted) && !wanted;
+    if (!session->properties || !hwdi_json_check(session->properties, strlen(session->properties), &object)) return false;
+    // The statistics of two passes are lost with their process.
+    if (hwdi_json_member(object, "MultiPassStorage", &value) && value.at[0] == '"') return true;
+    return hwdi_json_member(object, "ReplaysAfterFailure", &value) && hwdi_json_boolean(value, &wanted) && !wanted;
 }
 
 void hwdi_keep_frames(hwd_session *session) {

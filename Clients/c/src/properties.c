@@ -46,7 +46,8 @@ int hwd_set_properties(hwd_session *session, const char *properties, int timeout
         while ((result = set_once(session, checked, deadline)) == HWDI_LOST) continue;
     else
         result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, deadline, NULL);
-    if (result == 0 && session->replay && !session->prepared && hwdi_json_member(checked, "ReplaysAfterFailure", &value))
+    if (result == 0 && session->replay && !session->prepared &&
+        (hwdi_json_member(checked, "ReplaysAfterFailure", &value) || hwdi_json_member(checked, "MultiPassStorage", &value)))
         hwdi_keep_frames(session);
     hwdi_leave(session);
     return result;

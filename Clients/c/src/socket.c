@@ -56,9 +56,12 @@ static int connect_failed(int number, const char *address) {
     switch (number) {
     case ENOENT: case ECONNREFUSED:
         return hwdi_fail(-ECONNREFUSED, "no daemon listens on %s", address);
-    case EACCES: case EPERM:
-        return hwdi_fail(-EACCES, "no permission to use %s: join the group %s", address,
-                         group_of(address, buffer, sizeof buffer));
+    case EACCES: case EPERM: {
+        const char *group = group_of(address, buffer, sizeof buffer);
+        if (strcmp(group, "root") == 0)
+            return hwdi_fail(-EACCES, "no permission to use %s: it belongs to root; see docs/admin.md", address);
+        return hwdi_fail(-EACCES, "no permission to use %s: join the group %s", address, group);
+    }
     case EAGAIN: case EINTR:
         return hwdi_fail(-ETIMEDOUT, "the daemon at %s accepts no connection", address);
     default:

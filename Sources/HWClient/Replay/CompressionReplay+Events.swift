@@ -40,6 +40,8 @@ extension CompressionReplay {
         guard var frame = log.frame(number), !frame.isRead else {
             throw broken("it released a frame that is not in flight")
         }
+        // Another encoder than the first one may hold more frames.
+        if let size = copies?.frameSize, (log.readCount + 1) * size > FrameCopies.maxBytes { stopKeeping() }
         frame.isRead = true
         if !frame.isReturned {
             if keepsFrames, mayKeep(frame) { hasSilentCredit = true } else { keepCopy(of: &frame) }
@@ -89,10 +91,10 @@ extension CompressionReplay {
         return log.keptCount(inPool: poolID) < spared
     }
 
-    /// Stops keeping frames, of which there are more than the process announced.
+    /// Stops keeping frames, of which there are more than the process announced, or than may be kept.
     private func stopKeeping() {
         copies = nil
-        notice = "the session ends if its process fails: the encoder holds more frames than it announced"
+        notice = "the session ends if its process fails: the encoder holds more frames than are kept"
         for case .frame(var frame) in log.entries where frame.isRead && !frame.isReturned {
             returnFrame(&frame)
             log.update(frame)

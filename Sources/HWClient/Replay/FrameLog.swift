@@ -44,6 +44,11 @@ struct FrameLog {
         entries.count { if case .frame(let frame) = $0 { !frame.isRead } else { false } }
     }
 
+    /// Frames that the present process has read, wherever they are kept.
+    var readCount: Int {
+        entries.count { if case .frame(let frame) = $0 { frame.isRead } else { false } }
+    }
+
     /// Frames in the app's memory that the present process has read, in one pool.
     func keptCount(inPool poolID: UInt32) -> Int {
         entries.count {

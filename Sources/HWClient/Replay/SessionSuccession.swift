@@ -10,6 +10,7 @@ protocol ResumingParameters {
 }
 
 extension CreateCompressionSession.Parameters: ResumingParameters {}
+extension CreateDecompressionSession.Parameters: ResumingParameters {}
 extension CreateTransferSession.Parameters: ResumingParameters {}
 
 /// The sessions behind one session of the app, one after another, each in a process of its own.

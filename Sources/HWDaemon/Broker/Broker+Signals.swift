@@ -110,9 +110,11 @@ extension Broker {
         do throws(ConfigurationFault) {
             apply(try configuration.files.load())
             metrics.reloaded(true)
+            rejectedConfiguration = nil
             logger.notice("SIGHUP: read the configuration again")
         } catch {
             metrics.reloaded(false)
+            rejectedConfiguration = error.summary
             for line in error.lines { logger.error("\(line)") }
             logger.error("SIGHUP: the old configuration stays")
         }

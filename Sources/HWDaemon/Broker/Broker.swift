@@ -31,10 +31,16 @@ final class Broker {
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
     var workers: [String: SessionWorker] = [:]
+    /// What checks the output of hardware encoders, by session.
+    var outputChecks: [String: OutputCheck] = [:]
+    /// Sessions for which such a process did not start.
+    var uncheckedOutputs: Set<String> = []
     var waiters = ResultWaiters()
     var replies = CachedReplies()
     var waitingProbes = WaitingProbes()
     var phase = Phase.serving
+    /// What is wrong with the configuration that the last reload rejected; nil where it succeeded.
+    var rejectedConfiguration: String?
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
 
@@ -91,7 +97,7 @@ final class Broker {
             uniqueKeysWithValues: kinds.map { kind in
                 let spare = SpareWorker(
                     executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
-                    sandbox: settings.sandbox,
+                    sandbox: settings.sandbox, givesSamples: kind == .compression,
                     refills: !configuration.isPrivate, loop: loop)
                 return (kind, spare)
             })
@@ -149,7 +155,11 @@ final class Broker {
     func reportStatus() {
         let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
         switch phase {
-        case .serving: manager.notify("STATUS=Serving \(sessions).")
+        case .serving:
+            let rejected = rejectedConfiguration.map {
+                " The configuration was rejected, the one before stays: \($0)"
+            }
+            manager.notify("STATUS=Serving \(sessions).\(rejected ?? "")")
         case .draining: manager.notify("STATUS=Waiting for \(sessions) to finish.")
         case .ending: manager.notify("STATUS=Ending \(sessions).")
         }

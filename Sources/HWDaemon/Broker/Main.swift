@@ -55,9 +55,15 @@ struct HWDaemonCommand: ParsableCommand {
     @Option(
         name: .customLong("config"),
         help: ArgumentHelp(
-            "Read the configuration files in this directory.",
-            discussion: "Default: /etc/hwdaemon; none with --private.", valueName: "dir"))
+            "Read the configuration files in this directory, which must exist.",
+            discussion: "Default: /etc/hwdaemon, if it exists; none with --private.", valueName: "dir"))
     var configurationFolder: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Only read the configuration: print each wrong line with its file and number.",
+            discussion: "The exit code is 0, or 78 where a line is wrong. A daemon that runs is not asked."))
+    var checkConfig = false
 
     @Option(help: ArgumentHelp("Set a key of the configuration; can be repeated.", valueName: "key=value"))
     var set: [String] = []
@@ -112,12 +118,14 @@ struct HWDaemonCommand: ParsableCommand {
         let files: SettingsFiles
         let settings: Settings
         do throws(ConfigurationFault) {
-            files = try SettingsFiles(folder: folder, base: base, overrides: overrides())
+            files = try SettingsFiles(
+                folder: folder, mustExist: configurationFolder != nil, base: base, overrides: overrides())
             settings = try files.load()
         } catch {
             for line in error.lines { logger.critical("\(line)") }
             throw ExitCode(Self.wrongConfiguration)
         }
+        if checkConfig { return print("the configuration is valid\(folder.map { " (\($0))" } ?? "")") }
         StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
             ProcessControl.ignoreBrokenPipes()

@@ -24,6 +24,7 @@ struct Metrics {
     private var refused = LabelledCounter("kind", "code", "reason")
     private var restarts = LabelledCounter("cause", "to")
     private var fallbacks = LabelledCounter("reason")
+    private var wrongOutputs = LabelledCounter("encoder")
     private var deaths = LabelledCounter("signal")
     private var forbidden = LabelledCounter("kind", "call")
     private var reloads = LabelledCounter("result")
@@ -51,6 +52,9 @@ struct Metrics {
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
         past += work
     }
+
+    /// Counts a sample of an encoder's output that was found wrong.
+    mutating func foundWrong(_ encoder: String?) { wrongOutputs.count(encoder ?? "unknown") }
 
     /// Counts a process whose sandbox forbade a system call.
     ///
@@ -104,6 +108,8 @@ struct Metrics {
             "hwdaemon_session_restarts",
             "Sessions that went on in another process, by what ended the one before and by what serves them now.",
             restarts)
+        text.counter(
+            "hwdaemon_wrong_outputs", "Samples of hardware encoders' output that were found wrong.", wrongOutputs)
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
         text.counter(
             "hwdaemon_sandbox_violations",

@@ -182,7 +182,9 @@ extension ProbeKnowledge {
                 untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded))
         case .failure(let state, let reason):
             var description = RenderNode(node: name, state: state, reason: reason.bounded)
-            description.cause = state.cause
+            // The dynamic linker's words, which libc.so.6 does not translate.
+            let lacksLibrary = reason.contains("error while loading shared libraries")
+            description.cause = lacksLibrary ? .libraryMissing : state.cause
             return Node(description: description)
         }
     }

@@ -14,10 +14,13 @@ extension Broker {
         var past: [SessionRegistry.Past]
         /// The hardware that is not used again.
         var avoiding: [CodecFailure]
+        /// Milliseconds that its start was delayed.
+        var delay = 0
 
         /// A clause for each process, for `Notices`.
-        var notices: [String] {
-            past.map { "the session went on in another process with a key frame: \($0.failure.reason)" }
+        func notices(_ kind: SessionKind) -> [String] {
+            let joint = kind == .compression ? " with a key frame" : ""
+            return past.map { "the session went on in another process\(joint): \($0.failure.reason)" }
         }
     }
 
@@ -29,18 +32,22 @@ extension Broker {
         let uid = connection.peer.uid
         do throws(Refusal) {
             let past = try registry.resume(session, uid: uid, kind: parameters.kind, now: .now)
-            let hardware = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
+            let all = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
+            let hardware = parameters.hardware(among: all, prober.knowledge.snapshot)
             let surroundings = RestartPolicy.Surroundings(
-                requiresHardware: parameters.hardwareRequirement == .required, hardware: hardware,
+                requiresHardware: parameters.hardwareRequirement == .required
+                    || parameters.namesHardware(among: all),
+                hardware: hardware,
                 neighbors: past.last?.failure.codecID.map { registry.neighbors(of: session, on: $0, now: .now) }
                     ?? 0)
             switch RestartPolicy.decide(past.map(\.failure), surroundings) {
             case .giveUp(let reason):
                 throw Refusal(.notResumable, parameters.kind.malfunction, reason)
             case .restart(let avoiding, let maxDelay):
-                let restart = Restart(session: session, past: past, avoiding: avoiding)
+                var restart = Restart(session: session, past: past, avoiding: avoiding)
                 guard maxDelay > 0 else { return body(restart) }
-                _ = loop.after(.milliseconds(Int.random(in: 0...maxDelay))) { body(restart) }
+                restart.delay = Int.random(in: 0...maxDelay)
+                _ = loop.after(.milliseconds(restart.delay)) { [restart] in body(restart) }
             }
         } catch {
             refuse(error, parameters.kind, connection, sessionLogger(session, parameters, uid: uid))

@@ -40,11 +40,12 @@ extension Broker {
             let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
             let memory = memory(of: parameters.kind, picture: picture)
             if let restart { registry.freePlace(of: restart.session) }
-            registry.makeRoom(uid: uid, now: .now)
+            registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
             try registry.admit(uid: uid, memory: memory.initial)
             var start = workerStart(id, call, parameters, snapshot, memory)
             if let restart { start.failures += restart.avoiding }
-            start.notices = restart?.notices ?? []
+            start.notices = restart?.notices(parameters.kind) ?? []
+            start.firstCodecID = restart?.past.first?.failure.codecID
             let worker = try startWorker(
                 start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
                 log)
@@ -63,7 +64,10 @@ extension Broker {
             if let restart, let past = restart.past.last {
                 worker.logger.notice(
                     "session goes on in another process",
-                    metadata: ["before": "\(restart.session)", "reason": "\(past.failure.reason)"])
+                    metadata: [
+                        "before": "\(restart.session)", "delay_ms": "\(restart.delay)",
+                        "reason": "\(past.failure.reason)",
+                    ])
             }
             supervise()
             reportStatus()
@@ -137,6 +141,7 @@ extension Broker {
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
+                    sample: { [weak self] in self?.check($0, of: id) ?? false },
                     end: { [weak self] in self?.ended(id, $0) }))
         } catch {
             throw Refusal(starting: error, kind)
@@ -160,7 +165,8 @@ extension Broker {
         _ kind: SessionKind, _ sandbox: SandboxRequest.Mode
     ) throws(SystemError) -> WorkerProcess {
         guard let spare = spares[kind], sandbox == settings.sandbox else {
-            return try WorkerProcess(configuration.executable(kind.program), sandbox: sandbox)
+            return try WorkerProcess(
+                configuration.executable(kind.program), sandbox: sandbox, givesSamples: kind == .compression)
         }
         return try spare.take()
     }
@@ -194,6 +200,8 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        outputChecks.removeValue(forKey: id)?.end()
+        uncheckedOutputs.remove(id)
         if let calls = end.forbiddenCalls, let worker {
             worker.logger.logForbidden(calls)
             metrics.forbade(calls, worker.kind.rawValue)

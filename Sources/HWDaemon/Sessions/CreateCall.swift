@@ -18,6 +18,9 @@ struct CreateCall {
     var hardwareRequirement = HardwareRequirement.none
     /// The session that this one continues.
     var resumes: String?
+    /// The encoder or decoder that the client names, and the GPU that it must be on.
+    private var codecID: String?
+    private var gpu: String?
 
     /// Reads a call that creates a session.
     ///
@@ -33,11 +36,14 @@ struct CreateCall {
             (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
             hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
             resumes = parameters.resumes
+            (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
             pixelFormat = parameters.pixelFormat ?? ""
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
+            resumes = parameters.resumes
+            (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
@@ -57,5 +63,28 @@ struct CreateCall {
         }
         codec = codec.printable(maxBytes: 32)
         pixelFormat = pixelFormat.printable(maxBytes: 32)
+    }
+
+    private static func restrictions(
+        _ specification: [String: PropertyValue]?, _ codec: PropertyKey
+    ) -> (codecID: String?, gpu: String?) {
+        func text(_ key: PropertyKey) -> String? {
+            if case .string(let text)? = specification?[key.rawValue] { text } else { nil }
+        }
+        return (text(codec), text(.requiredGPU))
+    }
+
+    /// Whether the call names hardware, or a GPU, so that no other can serve it.
+    func namesHardware(among all: Set<String>) -> Bool { gpu != nil || codecID.map(all.contains) ?? false }
+
+    /// The part of the machine's hardware that the call allows: all of it, unless it names hardware or a GPU.
+    func hardware(among all: Set<String>, _ snapshot: ProbeSnapshot) -> Set<String> {
+        var allowed = all
+        if let codecID, all.contains(codecID) { allowed = [codecID] }
+        if let gpu {
+            let there = Set(snapshot.encoders.filter { $0.isOn(gpu: gpu) }.map(\.id))
+            allowed.formIntersection(there)
+        }
+        return allowed
     }
 }

@@ -15,6 +15,8 @@ struct SessionEnd: Hashable, Sendable {
     var signal: Int32?
     /// What the sandbox forbade the process, if anything.
     var forbiddenCalls: ForbiddenCalls?
+    /// Whether the client had closed its connection before the process was killed.
+    var isAbandoned = false
 
     /// The private memory of a session's process, in bytes.
     struct Memory {
@@ -39,6 +41,8 @@ struct SessionEnd: Hashable, Sendable {
         case failed
         /// The broker killed the worker because it made no progress, did not respond or did not end.
         case stalled
+        /// The broker killed the worker because its encoder's pictures were wrong.
+        case wrongPictures = "wrong_pictures"
         /// A signal from elsewhere killed the worker.
         case killed
         /// The process exited without a report.
@@ -58,15 +62,16 @@ struct SessionEnd: Hashable, Sendable {
     /// Whether the codec or its process failed, as opposed to the client or the stream.
     var isMalfunction: Bool {
         status == .videoEncoderMalfunction || status == .videoDecoderMalfunction
-            || [.stalled, .killed, .vanished].contains(cause)
+            || [.stalled, .killed, .vanished, .wrongPictures].contains(cause)
     }
 
     /// Whether another process may continue the session.
     var isResumable: Bool {
-        switch cause {
+        guard !isAbandoned else { return false }
+        return switch cause {
         case .closed: false
         case .failed: status == .videoEncoderMalfunction || status == .videoDecoderMalfunction
-        case .stalled, .killed, .vanished: true
+        case .stalled, .killed, .vanished, .wrongPictures: true
         }
     }
 

@@ -76,7 +76,7 @@ struct SessionRegistry {
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     func admit(uid: UInt32, memory: UInt64 = 0, now: MonotonicTime = .now) throws(Refusal) {
         try admitOneMore(uid: uid, now: now)
-        let usage = usage(of: nil, uid: uid)
+        let usage = usage(of: nil, uid: uid, now: now)
         let decision = limits.memory.decide(usage, needed: memory, wanted: memory)
         guard let obstacle = decision.obstacle else { return }
         throw Refusal(
@@ -111,11 +111,13 @@ struct SessionRegistry {
         ended.keepsPlace && now < ended.at + .seconds(RestartPolicy.reservationSeconds)
     }
 
-    /// Gives up the user's oldest kept place where only that prevents another session: places are the user's to spend.
-    mutating func makeRoom(uid: UInt32, now: MonotonicTime) {
-        do throws(Refusal) { try admitOneMore(uid: uid, now: now) } catch {
-            guard let oldest = ended.firstIndex(where: { $0.uid == uid && keepsPlace($0, now) }) else { return }
-            ended[oldest].keepsPlace = false
+    /// Gives up the user's kept places, the oldest first, as long as another session, of `memory` bytes, is not admitted: places
+    /// are the user's to spend.
+    mutating func makeRoom(uid: UInt32, memory: UInt64 = 0, now: MonotonicTime) {
+        while let oldest = ended.firstIndex(where: { $0.uid == uid && keepsPlace($0, now) }) {
+            do throws(Refusal) { return try admit(uid: uid, memory: memory, now: now) } catch {
+                ended[oldest].keepsPlace = false
+            }
         }
     }
 
@@ -176,10 +178,10 @@ struct SessionRegistry {
     ///
     /// - Returns: what it has, and why it does not have what it needs, if so.
     mutating func grant(
-        _ id: String, needed: UInt64, wanted: UInt64, picture: UInt64
+        _ id: String, needed: UInt64, wanted: UInt64, picture: UInt64, now: MonotonicTime = .now
     ) -> (decision: MemoryQuota.Decision, refusal: String?) {
         guard let session = running[id] else { return (MemoryQuota.Decision(granted: 0, obstacle: .total), nil) }
-        let usage = usage(of: session, uid: session.uid)
+        let usage = usage(of: session, uid: session.uid, now: now)
         let decision = limits.memory.decide(usage, needed: needed, wanted: wanted)
         running[id]?.memory = min(decision.granted ?? needed, MemoryQuota.maxSession)
         running[id]?.pictureBytes = picture
@@ -189,10 +191,11 @@ struct SessionRegistry {
         return (decision, refusal)
     }
 
-    /// The memory that a session, its user's others and those of other users have.
-    private func usage(of session: Running?, uid: UInt32) -> MemoryQuota.Usage {
+    /// The memory that a session, its user's others and those of other users have; a kept place keeps its memory.
+    private func usage(of session: Running?, uid: UInt32, now: MonotonicTime) -> MemoryQuota.Usage {
         var usage = MemoryQuota.Usage(session: session?.memory ?? 0)
-        for other in running.values where other.id != session?.id {
+        let kept = ended.filter { keepsPlace($0, now) }.map(\.session)
+        for other in Array(running.values) + kept where other.id != session?.id {
             if other.uid == uid {
                 usage.others = usage.others.saturatingSum(other.memory)
             } else {

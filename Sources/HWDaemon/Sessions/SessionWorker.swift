@@ -42,6 +42,8 @@ final class SessionWorker {
         var report: (WorkerReport) -> Void
         /// Called when the worker asks for memory; returns the answer.
         var memory: (Broker.MemoryRequest) -> MemoryGrant?
+        /// Called with a sample of the encoder's output; false where none is expected.
+        var sample: (OutputSample) -> Bool
         /// Called once, when the process has ended.
         var end: (SessionEnd) -> Void
     }
@@ -55,6 +57,8 @@ final class SessionWorker {
     private let child: ChildProcess
     private let channel: WorkerProcess.Channel
     private let stats: StatsPage
+    /// The memory of its samples; nil of a process that gives none.
+    private(set) var samples: SampleMemory?
     private let started = MonotonicTime.now
     private var work = SessionWork()
     private let stallLimits: StallLimits
@@ -64,6 +68,8 @@ final class SessionWorker {
     private var isCreated = false
     private var hangUpWatch: EventLoop.Watch?
     private var hangUpTimer: EventLoop.Timer?
+    private var isAbandoned = false
+    private var isWrong = false
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
     /// The packet that assigned the session.
@@ -97,7 +103,7 @@ final class SessionWorker {
         stallLimit = hardware.isEmpty ? stallLimits.software : stallLimits.hardware
         stall = StallRule(
             limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
-        stats = process.stats
+        (stats, samples) = (process.stats, process.samples)
         child = process.child
         channel = process.channel
         var logger = logger
@@ -169,11 +175,18 @@ final class SessionWorker {
         }
     }
 
+    /// Kills a worker whose encoder's pictures are wrong.
+    func endForWrongPictures(_ fault: String) {
+        isWrong = isWrong || stopped == nil
+        stop(SessionError(kind.malfunction, "wrong pictures: \(fault)"))
+    }
+
     private func clientHungUp() {
         hangUpTimer = loop.after(Self.hangUpTimeout) { [weak self] in
             guard let self else { return }
             // Nobody is left to answer.
             unanswered = nil
+            isAbandoned = stopped == nil
             stop(SessionEnd.hangUp(after: Self.hangUpTimeout, kind))
         }
     }
@@ -210,7 +223,11 @@ final class SessionWorker {
         do throws(SessionError) { report = try JSON.decode(WorkerReport.self, from: bytes) } catch {
             (report, fault) = (nil, error)
         }
-        if case .memory = report { memoryRequests += 1 } else { packets += 1 }
+        switch report {
+        case .memory?: memoryRequests += 1
+        case .sample(let sample)?: if handlers.sample(sample) { return } else { packets += 1 }
+        default: packets += 1
+        }
         guard memoryRequests <= Self.maxMemoryRequests else {
             stop(
                 SessionError(
@@ -232,6 +249,7 @@ final class SessionWorker {
             guard let grant = handlers.memory(request), let bytes = try? JSON.encode(grant) else { return }
             // A worker that does not read its answers waits in vain, and harms its own session only.
             try? PacketSocket.send(bytes, to: channel.rawValue)
+        case .sample: break
         case .ended(let code, let reason):
             // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil
@@ -239,6 +257,8 @@ final class SessionWorker {
         case .created(_, let usingHardware, _):
             unanswered = nil
             isCreated = true
+            // Only hardware is checked.
+            if !usingHardware { samples = nil }
             stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
             stall.setLimit(stallLimit)
             handlers.report(report)
@@ -270,7 +290,8 @@ final class SessionWorker {
             SessionEnd(
                 status: error.status, reason: error.reason, framesIn: stats[.framesIn],
                 framesOut: stats[.framesOut],
-                cause: SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
-                signal: signal, forbiddenCalls: forbidden))
+                cause: isWrong
+                    ? .wrongPictures : SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
+                signal: signal, forbiddenCalls: forbidden, isAbandoned: isAbandoned))
     }
 }

@@ -13,6 +13,8 @@ struct WorkerProcess {
     let child: ChildProcess
     let channel: Channel
     let stats: StatsPage
+    /// Memory for samples of its output; nil of a process that gives none.
+    let samples: SampleMemory?
 
     /// The broker's end of the channel, shared by all copies of the `WorkerProcess`.
     final class Channel {
@@ -26,10 +28,15 @@ struct WorkerProcess {
     /// - Parameters:
     ///   - sandbox: how it confines itself from its start on.
     ///   - files: further descriptors for it.
+    ///   - givesSamples: whether its output may be checked.
     init(
-        _ executable: String, sandbox: SandboxRequest.Mode, files: [ChildProcess.File] = []
+        _ executable: String, sandbox: SandboxRequest.Mode, files: [ChildProcess.File] = [],
+        givesSamples: Bool = false
     ) throws(SystemError) {
         stats = try StatsPage()
+        samples = givesSamples ? try SampleMemory() : nil
+        let files =
+            files + (samples.map { [ChildProcess.File($0.fileDescriptor, as: WorkerDescriptor.samples)] } ?? [])
         let pair = try UnixSocket.packetPair()
         child = try ChildProcess(
             spawning: executable,
@@ -60,13 +67,18 @@ final class SpareWorker {
     private var isEnabled: Bool
     private var sandbox: SandboxRequest.Mode
     private let executable: String
+    private let givesSamples: Bool
     private let refills: Bool
     private let loop: EventLoop
     private var spare: (process: WorkerProcess, watch: EventLoop.Watch)?
     private var refill: EventLoop.Timer?
     private var isStopped = false
 
-    init(executable: String, isEnabled: Bool, sandbox: SandboxRequest.Mode, refills: Bool, loop: EventLoop) {
+    init(
+        executable: String, isEnabled: Bool, sandbox: SandboxRequest.Mode, givesSamples: Bool, refills: Bool,
+        loop: EventLoop
+    ) {
+        self.givesSamples = givesSamples
         self.isEnabled = isEnabled
         self.sandbox = sandbox
         self.executable = executable
@@ -77,7 +89,7 @@ final class SpareWorker {
     /// Starts a spare; if that fails there is none, and the next session's own start reports why.
     func prepare() {
         guard isEnabled, spare == nil, !isStopped,
-            let process = try? WorkerProcess(executable, sandbox: sandbox)
+            let process = try? start()
         else { return }
         do {
             let watch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.drop() }
@@ -95,16 +107,15 @@ final class SpareWorker {
                 self?.prepare()
             }
         }
-        guard let (process, watch) = spare else {
-            return try WorkerProcess(executable, sandbox: sandbox)
-        }
+        guard let (process, watch) = spare else { return try start() }
         spare = nil
         loop.remove(watch)
         // It may have died so recently that the loop has not seen its end yet.
-        if try process.child.tryReap() != nil {
-            return try WorkerProcess(executable, sandbox: sandbox)
-        }
-        return process
+        return try process.child.tryReap() == nil ? process : try start()
+    }
+
+    private func start() throws(SystemError) -> WorkerProcess {
+        try WorkerProcess(executable, sandbox: sandbox, givesSamples: givesSamples)
     }
 
     /// Enables or disables spares and sets their sandbox; a present one that does not fit ends.

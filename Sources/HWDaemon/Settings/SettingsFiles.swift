@@ -6,6 +6,9 @@ internal import HWDSystem
 /// The wrong lines of a configuration, each with its location.
 struct ConfigurationFault: Error, Hashable {
     var lines: [String]
+
+    /// The first line, and how many there are beside it.
+    var summary: String { (lines.first ?? "") + (lines.count > 1 ? " (and \(lines.count - 1) more)" : "") }
 }
 
 /// Reads the configuration files of a directory: `hwdaemon.conf`, then every other `*.conf` by name.
@@ -16,6 +19,8 @@ struct SettingsFiles {
 
     /// The directory; nil reads no files.
     let folder: String?
+    /// Whether a directory that does not exist is an error.
+    var mustExist = false
     /// The defaults.
     let base: Settings
     /// Keys and values of the command line, which override the files.
@@ -44,7 +49,7 @@ struct SettingsFiles {
             // Backups of editors and hidden files are not configuration.
             names = try Directory.names(in: folder).filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }
         } catch {
-            if error.errno == ENOENT { return [] }
+            if error.errno == ENOENT, !mustExist { return [] }
             throw ConfigurationFault(lines: ["\(folder): \(error)"])
         }
         guard names.count <= Self.maxFiles else {

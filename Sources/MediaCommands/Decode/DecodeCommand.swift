@@ -26,8 +26,8 @@ struct DecodeCommand: ParsableCommand {
             other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
             .yuv and .raw are samples without a header, .png is the first picture, and frame-%04d.png is every \
             picture. - is Y4M on standard output. OUTPUT is created only when it is complete; see --keep-partial. If \
-            hardware fails in the middle of the video and was not required, the video is decoded again in software, \
-            and the reason is reported.
+            the decoder fails in the middle of the video, another process goes on with the same pictures, after a second \
+            failure of hardware in software unless hardware is required, and the reason is reported.
 
             Frames are written in presentation order, cropped to the file's clean aperture, in the stream's bit depth: \
             10 bits become 8 only if --format requires it. Damaged pictures are written, counted and reported. \

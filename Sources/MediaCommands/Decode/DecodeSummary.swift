@@ -61,6 +61,7 @@ struct DecodeSummary: CommandSummary {
     private var lateWarning: String?
     private var irregularFrames: Int?
     private var rateWarning: String?
+    private var restartNote: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds, discontinuities
@@ -99,6 +100,9 @@ struct DecodeSummary: CommandSummary {
         }
         input = request.input
         output = request.output
+        restartNote = text(.notices).flatMap {
+            session?.session.restartCount ?? 0 > 0 ? "note: decoder: \($0)" : nil
+        }
         codec = video.codec
         decoderID = session?.session.created.decoderID ?? "hwctl"
         usingHardware = properties[.usingHardwareDecoder] == .bool(true)
@@ -172,6 +176,7 @@ struct DecodeSummary: CommandSummary {
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("decoder: \(decoderID) (\(why))")
+        if let restartNote { lines.append(restartNote) }
         if let pixelTransferDevice {
             lines.append(
                 "converter: \(pixelTransferDevice)" + (pixelTransferFallbackReason.map { " (\($0))" } ?? ""))

@@ -100,14 +100,13 @@ struct PictureArguments: ParsableArguments {
         return request
     }
 
-    /// The first given option; nil without any.
-    var firstOption: String? {
-        let options: [(String, Bool)] = [
-            ("--size", size != nil), ("--max-height", maxHeight != nil), ("--crop", crop != nil),
-            ("--rotate", rotate != nil), ("--orientation", orientation != nil),
-            ("--output-frame-rate", outputFrameRate != nil), ("--background", background != nil),
-        ]
-        return options.first { $0.1 }?.0
+    /// The given options.
+    var words: [OptionWord] {
+        [
+            OptionWord("--size", size), OptionWord("--max-height", maxHeight), OptionWord("--crop", crop),
+            OptionWord("--rotate", rotate), OptionWord("--orientation", orientation),
+            OptionWord("--output-frame-rate", outputFrameRate), OptionWord("--background", background),
+        ].compactMap { $0 }
     }
 }
 

@@ -53,6 +53,9 @@ struct SoundArguments: ParsableArguments {
         }
     }
 
+    /// Whether none of the options is given.
+    var isDefault: Bool { options == SoundOptions() && subtitle == nil }
+
     private static func track(_ text: String) -> SoundOptions.Track? {
         if let number = Int(text) { return number > 0 ? .number(number) : nil }
         return text.count == 3 && text.allSatisfy { ("a"..."z").contains($0) } ? .language(text) : nil

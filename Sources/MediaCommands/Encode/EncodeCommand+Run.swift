@@ -19,7 +19,9 @@ extension EncodeCommand {
         guard let folder = outputs.outputDir else {
             return try report(output: output) {
                 let file = FilePair(input: input, output: output)
-                guard try outputs.writes(file) else { return Console.file("\(output): exists, skipped") }
+                guard try segment != nil || outputs.replacing.writes(file) else {
+                    return Console.file("\(output): exists, skipped")
+                }
                 // Before any other thread starts: threads inherit the blocked signals.
                 try write(file, try Interruption()) { try $0.report(json: json) }
             }
@@ -31,7 +33,7 @@ extension EncodeCommand {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 // That of the file before would cancel a reader that is closed.
                 interruption.onSignal {}
-                guard try outputs.writes(file) else { return nil }
+                guard try outputs.replacing.writes(file) else { return nil }
                 var summary: (any FileSummary)?
                 try write(file, interruption) { summary = $0 }
                 return summary
@@ -63,7 +65,7 @@ extension EncodeCommand {
         _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
     ) throws {
         let request = CopyJob.Request(
-            file: file, stream: outputs.format, replaces: outputs.replaces,
+            file: file, stream: outputs.format, replaces: outputs.replacing.replaces,
             frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
             keepsPartial: keepPartial, report: report, asked: asked)
         try CopyJob(request).run(interruption)
@@ -72,20 +74,32 @@ extension EncodeCommand {
     private func encode(
         _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
     ) throws {
-        var request = EncodeJob.Request(
-            file: file, stream: outputs.format, replaces: outputs.replaces, parameters: parameters,
+        let request = EncodeJob.Request(
+            file: file, stream: outputs.format, replaces: outputs.replacing.replaces, parameters: parameters,
             frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
             keepsPartial: keepPartial, report: report, asked: asked)
-        let job = EncodeJob(request)
+        if let segment {
+            return try runSegment(segment, request, interruption) { try encode($0, interruption) }
+        }
+        if let parallel { return try ParallelJob(request, codingWords, count: parallel).run(interruption) }
+        try encode(request, interruption)
+    }
+
+    /// Encodes, and once more in software where hardware that was not required fails.
+    private func encode(_ request: EncodeJob.Request, _ interruption: Interruption) throws {
+        var request = request
+        let (job, file) = (EncodeJob(request), request.file)
         do {
             try job.run(interruption)
         } catch let error as ClientError where decodesAgain(job, file, error) {
             Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
             request.parameters.allowsHardwareDecoder = false
+            request.segment = request.segment?.restarted()
             try EncodeJob(request).run(interruption)
         } catch let error as ClientError where encodesAgain(job, file, error) {
             Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
             request.parameters.specification = [.enableHardware: .bool(false)]
+            request.segment = request.segment?.restarted()
             try EncodeJob(request).run(interruption)
         }
     }

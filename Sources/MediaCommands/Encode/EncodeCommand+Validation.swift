@@ -25,9 +25,10 @@ extension EncodeCommand {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
         }
         try OptionCheck.maxLevel(maxLevel)
-        if copy, let option = encoderOption ?? picture.firstOption {
-            throw ValidationError("--copy does not encode: \(option) has no effect with it.")
+        if copy, let option = encoderWords.first ?? picture.words.first {
+            throw ValidationError("--copy does not encode: \(option.name) has no effect with it.")
         }
+        try validateSegments()
         if time.exact, !copy || time.start == nil {
             throw ValidationError("--exact is for --copy with --start: encoding is always exact.")
         }
@@ -137,22 +138,6 @@ extension EncodeCommand {
         if speed != nil, preset != nil {
             throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
         }
-    }
-
-    /// The first given option of the encoder; nil without any.
-    private var encoderOption: String? {
-        let options: [(String, Bool)] = [
-            ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
-            ("--qp", qp != nil), ("--two-pass", twoPass), ("--preset", preset != nil), ("--speed", speed != nil),
-            ("--preset-name", presetName != nil),
-            ("--hardware", hardware != .prefer),
-            ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
-            ("--base-layer-frame-rate", baseLayerFrameRate != nil),
-            ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
-            ("--alpha", alpha != nil),
-            ("--alpha-quality", alphaQuality != nil), ("--hdr", hdr != .preserve), ("--retag", retag),
-        ]
-        return options.first { $0.1 }?.0
     }
 }
 

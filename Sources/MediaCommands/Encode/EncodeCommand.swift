@@ -26,6 +26,8 @@ struct EncodeCommand: ParsableCommand {
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
               ffmpeg -i in.webm -c copy -f nut - | hwctl encode - - --to nut | ffmpeg -i - -c copy out.mkv
               hwctl encode --copy --max-level 0 slow-motion.mov small.mov
+              hwctl encode --segment 2/32 film.mov part-2.mov
+              hwctl encode --parallel 4 film.mov film-hevc.mov
 
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
             Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
@@ -85,6 +87,14 @@ struct EncodeCommand: ParsableCommand {
             --background puts a color behind an input with alpha, straight or premultiplied, by the values of the output's \
             samples, as players do. RRGGBB are R'G'B' of the output where it is SDR with BT.709's primaries, as browsers show \
             them; @p3 are those of Display P3, converted.
+
+            --segment K/N encodes one of N segments, which several machines can do at the same time; hwctl join makes one file \
+            of them. Segments begin with key frames of INPUT. The part holds each frame whose time is in the segment and says \
+            what it is; the same command gives the same bytes with x265, on any number of processors. INPUT must store times: a \
+            .mov, .mp4 or .mkv is read from the segment on, other formats from the beginning. With --bitrate each segment has \
+            that rate. The exit status is 75 for a failure that another try, or another machine, may not have. --parallel N does \
+            the same on one machine, in N processes and with sound and metadata; the parts are in a hidden folder beside \
+            OUTPUT until it is complete.
 
             Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
@@ -243,6 +253,19 @@ struct EncodeCommand: ParsableCommand {
             asked for, the exit code is 1 and the output stays.
             """)
     var verify = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Encode segment K of N alone, without sound and metadata, to a .mov or .mp4 for hwctl join. An OUTPUT that holds it \
+            already is kept. hwctl segments lists the segments.
+            """, valueName: "k/n"))
+    var segment: SegmentNumber?
+
+    @Option(
+        help: ArgumentHelp(
+            "Encode so many segments at a time, each in a process of its own, and join them.", valueName: "n"))
+    var parallel: Int?
 
     @OptionGroup(title: "Messages")
     var messages: ProgressArguments

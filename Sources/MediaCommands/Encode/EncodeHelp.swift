@@ -52,6 +52,7 @@ enum EncodeHelp {
                  --audio-bitrate 128k   --drop-audio   --subtitle copy|none
         FILES    --output-dir DIR   --skip-existing   --no-overwrite   -y, --yes
                  --to nut|matroska|mpegts|fmp4|hevc (on -)   --keep-partial
+        FARM     --segment K/N (then hwctl join)   --parallel N (processes)
         COPY     --copy (no encoding)   --exact (with --start)   --max-level 0-6
         GPU      --hardware prefer|require|off   --device NODE
         LEVELS   --base-layer-frame-rate N   --expected-frame-rate N

@@ -26,6 +26,11 @@ final class EncodeJob {
         var report: (any FileSummary) throws -> Void
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
+        /// The segment that alone is encoded; nil encodes all of the input, or `edits.range`.
+        var segment: SegmentWork?
+
+        /// Whether all of the input is encoded.
+        var isWhole: Bool { segment == nil && edits.range == nil }
     }
 
     private let request: Request
@@ -63,6 +68,7 @@ final class EncodeJob {
         let session = try CompressionSession(
             daemon, parameters.create(video, color.format, layerMode: layerMode))
         (decodesInHardware, self.session) = (input.usesHardware, session)
+        try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
 
@@ -82,7 +88,7 @@ final class EncodeJob {
         reader.announce(warnings + changed + writer.conversions + notes)
 
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        var progress = Progress(total: rate.frames(of: request.edits.range).map { $0 * parameters.passCount })
+        var progress = Progress(total: frameCount(rate).map { $0 * parameters.passCount })
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
@@ -92,17 +98,17 @@ final class EncodeJob {
             rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
+        pipeline.segment = request.segment
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
             lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
-            + lateNotices(session, properties)
+            + lateNotices(session, properties) + [input.session?.restartNote].compactMap { $0 }
         warnings += late
         progress.clear()
         late.forEach(Console.note)
-        try writer.finish()
-        session.invalidate()
+        try complete(writer, pipeline, session)
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(
@@ -110,12 +116,24 @@ final class EncodeJob {
                 EncodeSummary.Outcome(
                     request: request, input: input, video: video, encoder: session.created, properties: properties,
                     frames: pipeline.packets, videoBytes: pipeline.videoBytes,
-                    inputBytes: request.edits.range == nil ? fileSize(request.file.input) : nil,
+                    inputBytes: request.isWhole ? fileSize(request.file.input) : nil,
                     fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
                     notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                     color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                     earlyEnd: pipeline.earlyEnd, receipt: receipt)))
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
+    }
+
+    private func frameCount(_ rate: RateSelection) -> Int? {
+        request.segment?.frames ?? rate.frames(of: request.edits.range)
+    }
+
+    private func complete(
+        _ writer: MediaWriter, _ pipeline: EncodePipeline, _ session: CompressionSession
+    ) throws {
+        try request.segment?.annotate(writer, frames: pipeline.packets, session.created.encoderID)
+        try writer.finish()
+        session.invalidate()
     }
 
     /// Codes the whole input for its statistics alone, from a reader of its own.
@@ -158,6 +176,7 @@ final class EncodeJob {
 
     /// The input's frames and packets, as far as they are kept.
     private func trimmed(_ input: DecodedInput) -> any VideoSource {
+        if let segment = request.segment { return segment.source(input.source) }
         guard let range = request.edits.range else { return input.source }
         return TrimmedSource(input.source, input.reader, range)
     }
@@ -182,7 +201,7 @@ final class EncodeJob {
         options.scalesToFirstSize = true
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
-        options.start = request.edits.range?.start
+        options.start = request.segment?.startMicroseconds ?? request.edits.range?.start
         if parameters.readsAlpha {
             var conversion = try EncodeAlpha.conversion(parameters.userProperties)
             if !parameters.keepsAlpha { conversion.target = conversion.source }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDBoxes
 internal import HWDMediaFile
 internal import HWDModel
 

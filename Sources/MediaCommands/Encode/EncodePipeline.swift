@@ -15,6 +15,8 @@ final class EncodePipeline {
     /// Nil in the first of two passes, whose packets are not kept.
     private let writer: MediaWriter?
     private let keepsPartial: Bool
+    /// The segment that is encoded; nil for a whole video.
+    var segment: SegmentWork?
 
     private var isInputDone = false
     private var isCompleted = false
@@ -91,6 +93,7 @@ final class EncodePipeline {
                 try writer?.write(
                     packet.bytes, pts: description.pts, dts: description.dts, duration: description.duration,
                     isSync: description.flags.contains(.sync))
+                segment?.add(packet.bytes)
                 try session.release(packet)
                 packets += 1
                 videoBytes += Int(description.size)

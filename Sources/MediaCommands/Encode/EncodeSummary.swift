@@ -90,10 +90,11 @@ struct EncodeSummary: FileSummary {
     private var levels: LevelSummary?
     private var lateWarning: String?
     private var receipt: Receipt?
+    private var segment: SegmentSummary?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
-        case discontinuities, receipt
+        case discontinuities, receipt, segment
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"
@@ -157,6 +158,7 @@ struct EncodeSummary: FileSummary {
         earlyEndReason = outcome.earlyEnd?.error.reason
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
         receipt = outcome.receipt
+        segment = outcome.request.segment?.summary
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 

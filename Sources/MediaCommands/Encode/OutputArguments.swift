@@ -19,6 +19,21 @@ struct OutputArguments: ParsableArguments {
     @Option(help: ArgumentHelp("Write each input to a file of its name in this directory.", valueName: "dir"))
     var outputDir: String?
 
+    @OptionGroup
+    var replacing: ReplaceArguments
+
+    /// The formats that `--to` takes.
+    var formats: [OutputFormat] {
+        outputDir == nil
+            ? [.nut, .matroska, .mpegts, .fmp4, .hevc] : [.mov, .mp4, .matroska, .mpegts, .nut, .hevc]
+    }
+
+    /// The format that was chosen; nil for the default.
+    var format: OutputFormat? { to.flatMap(OutputFormat.init) }
+}
+
+/// The options of commands that write files, about files that exist.
+struct ReplaceArguments: ParsableArguments {
     @Flag(help: "Leave inputs out whose output exists.")
     var skipExisting = false
 
@@ -37,15 +52,6 @@ struct OutputArguments: ParsableArguments {
             throw ValidationError("\(given[0]) and \(given[1]) contradict each other.")
         }
     }
-
-    /// The formats that `--to` takes.
-    var formats: [OutputFormat] {
-        outputDir == nil
-            ? [.nut, .matroska, .mpegts, .fmp4, .hevc] : [.mov, .mp4, .matroska, .mpegts, .nut, .hevc]
-    }
-
-    /// The format that was chosen; nil for the default.
-    var format: OutputFormat? { to.flatMap(OutputFormat.init) }
 
     /// Whether an output may replace a file.
     var replaces: Bool { !noOverwrite && !skipExisting }

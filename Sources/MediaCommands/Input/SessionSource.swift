@@ -20,6 +20,14 @@ final class SessionSource: VideoSource {
     /// Frames that were decoded in hardware.
     private(set) var hardwareFrames = 0
 
+    /// How the session went on in other processes; nil where it did not, and where it cannot answer.
+    var restartNote: String? {
+        guard session.restartCount > 0,
+            case .string(let notices)? = (try? session.copyProperties([.notices]))?[.notices]
+        else { return nil }
+        return "note: decoder: \(notices)"
+    }
+
     /// The pixel format of its frames until the stream's bit depth changes.
     var pixelFormat: PixelFormat? { PixelFormat(rawValue: session.created.pixelFormat) }
 

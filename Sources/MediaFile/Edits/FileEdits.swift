@@ -10,6 +10,8 @@ public struct FileEdits: Hashable, Sendable {
     public var range: TimeRange?
     /// Whether a copy begins exactly at the range's start, by an edit list.
     public var isExact = false
+    /// Whether the output gets nothing but the pictures: no other stream, metadata or chapters.
+    public var isVideoOnly = false
 
     /// Everything.
     public init() {}

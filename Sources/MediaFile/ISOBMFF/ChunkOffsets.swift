@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The chunk offsets of a movie's tracks: the file positions of their samples (ISO/IEC 14496-12 8.7.5).
 enum ChunkOffsets {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDHEVC
 
 /// The configuration box of a Dolby Vision stream, from the record of an input that has no boxes (Matroska, MPEG-TS).

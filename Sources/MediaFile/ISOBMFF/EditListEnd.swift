@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The end of what an edit list shows (ISO/IEC 14496-12 8.6.6).
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // errno belongs to the first C module of the target that includes its header.
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import Glibc
 
 /// Edits the `moov` of a finished file and moves it in front of the samples ("fast start").

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The metadata of a movie that libavformat's muxer leaves out: user data, and items with keys of any name.
 ///
@@ -95,6 +96,9 @@ struct MovieMetadata: Hashable, Sendable {
             userData.append(UserData(type: type, text: text))
         }
     }
+
+    /// Adds an item that the source does not have.
+    mutating func add(_ key: String, _ value: String) { items.append(Item(key: key, value: value)) }
 
     /// A line that names keys which are not written; nil without any.
     static func note(_ keys: [String], because reason: String) -> String? {

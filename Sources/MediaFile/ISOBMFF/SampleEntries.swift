@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDHEVC
 
 /// The sample entries of an HEVC track that is written, and the samples that each describes (ISO/IEC 14496-12 8.5.2).

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// One grouping of a track's samples: `sgpd` with `sbgp` (ISO/IEC 14496-12 8.9).
 struct SampleGroup: Hashable, Sendable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The contents of a .mov or .mp4 input's boxes that libavformat does not report.
 struct SourceBoxes {

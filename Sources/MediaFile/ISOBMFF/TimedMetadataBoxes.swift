@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The boxes of a track of timed metadata (`mebx`, "QuickTime File Format", timed metadata media), which libavformat's
 /// muxer cannot write: it writes the samples as another format, and these take the place of its boxes.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 
 /// The track languages that libavformat leaves out of a .mov.
 ///

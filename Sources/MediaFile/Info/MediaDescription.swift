@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDBoxes
 public import HWDModel
 
 /// The description of the video stream that a reader decodes.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 public import HWDLibAV
 public import HWDModel
 
@@ -215,6 +216,12 @@ public final class MediaReader: @unchecked Sendable {
     var carriedBoxes: [Box] {
         guard case .libAV(let libAV) = backend else { return [] }
         return libAV.carriedBoxes
+    }
+
+    /// What `MediaWriter.annotate` wrote under a key; nil without.
+    public func annotation(_ key: String) -> String? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return LibAVDictionary.value(libAV.demuxer.context.pointee.metadata, key)
     }
 
     /// The boxes of the first sample's entry; nil for files without sample entries.

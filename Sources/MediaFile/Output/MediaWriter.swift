@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDHEVC
 internal import Synchronization
 
@@ -8,6 +9,9 @@ internal import Synchronization
 public final class MediaWriter: Sendable {
     /// The supported file extensions.
     public static let endings = OutputFormat.byExtension.map(\.fileExtension)
+
+    /// The key of the annotation that makes a file a segment of another.
+    public static let partKey = "org.hwdaemon.segment"
 
     /// The output's format.
     public let format: OutputFormat
@@ -48,7 +52,7 @@ public final class MediaWriter: Sendable {
             ? try .standardOutputNotTerminal()
             : .file(try AtomicFile(path: path, inputs: source.map { [$0.file.path] } ?? [], replaces: replaces))
         guard format.isByteStream else {
-            let writer = try ContainerWriter(sink, format, source: source, edits: edits)
+            let writer = try ContainerWriter(sink, format, source: edits.isVideoOnly ? nil : source, edits: edits)
             (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
             state = Mutex(.container(writer))
             return
@@ -99,6 +103,17 @@ public final class MediaWriter: Sendable {
             case .unstarted, .done:
                 throw MediaError(.usage, "a configuration cannot change before the track or after the end")
             }
+        }
+    }
+
+    /// Adds metadata of the file itself, which the source does not have; any time before `finish`.
+    /// - Throws: `usage` for another format than .mov and .mp4.
+    public func annotate(_ key: String, _ value: String) throws(MediaError) {
+        try withState { state throws(MediaError) in
+            guard case .container(let writer) = state else {
+                throw MediaError(.usage, "only an open .mov or .mp4 can be annotated")
+            }
+            try writer.annotate(key, value)
         }
     }
 

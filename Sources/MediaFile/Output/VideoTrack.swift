@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDBoxes
 public import HWDModel
 
 /// The video track of a `MediaWriter`.

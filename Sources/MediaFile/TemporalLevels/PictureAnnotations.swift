@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDHEVC
 
 /// Collects the types and levels of a track's pictures while it is written, for boxes of its sample table.

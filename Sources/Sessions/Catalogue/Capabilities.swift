@@ -114,6 +114,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         path.features.removeAll { feature in found.contains { $0.disableFeatures.contains(feature) } }
         guard let disabling = found.first(where: \.disablePath) else { return true }
         path.reason = "disabled by the quirk \(disabling.id): \(disabling.why)"
+        path.cause = .quirk
         return false
     }
 }

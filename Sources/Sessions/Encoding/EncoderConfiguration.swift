@@ -160,6 +160,9 @@ public struct EncoderConfiguration: Hashable, Sendable {
         maxKeyFrameInterval = interval - interval % temporalLevels.groupSize
     }
 
+    /// Frames from a key frame to the next.
+    public var keyFrameInterval: Int { maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval }
+
     private static func keyFrameInterval(_ properties: PropertyStore) -> Int? {
         if properties.bool(.allowTemporalCompression) == false { return 1 }
         let interval = properties.integer(.maxKeyFrameInterval) ?? 0

@@ -31,6 +31,13 @@ extension PropertyTable {
             .cleanAperture, .aperture, access: .live,
             "The clean aperture of the container; attached to each picture that contains it."),
 
+        PropertySpec(
+            .replaysAfterFailure, .boolean, default: .bool(true),
+            """
+            Whether the client library keeps packets until their pictures came, so that the session goes on in another process \
+            where its own fails. Libraries that cannot do that ignore it.
+            """),
+
         // RGB pictures.
         PropertySpec(
             .destinationColorPrimaries, .codePoint(ColorNames.primaries),

@@ -228,6 +228,14 @@ public enum PropertyTable {
             process where its own fails. Libraries that cannot do that ignore it.
             """),
 
+        PropertySpec(
+            .verifyOutput, .choice(["sampled", "all", "off"]), default: .string("sampled"),
+            """
+            Which pictures of a hardware encoder are decoded in software and compared with their frames before they are returned: \
+            the first of a group about every 250 frames, or all. Where one is wrong, the encoder's process ends. With RealTime \
+            or MaxFrameDelayCount, and for streams with alpha, pictures do not wait, and a wrong one is only reported.
+            """),
+
         // Read-only.
         PropertySpec(.encoderID, .text, access: .readOnly, "The session's encoder."),
         PropertySpec(.usingHardware, .boolean, access: .readOnly, "Whether the encoder uses hardware."),

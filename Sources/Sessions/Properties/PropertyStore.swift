@@ -104,7 +104,7 @@ public struct PropertyStore: Sendable {
 
     func number(_ key: PropertyKey) -> Double? { value(key)?.number }
 
-    func string(_ key: PropertyKey) -> String? {
+    public func string(_ key: PropertyKey) -> String? {
         if case .string(let value)? = value(key) { value } else { nil }
     }
 

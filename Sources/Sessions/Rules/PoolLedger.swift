@@ -16,6 +16,8 @@ public struct PoolLedger<Memory> {
 
     /// Pools that a client may have at once.
     static var maxPools: Int { 16 }
+    /// The number of a pool that does not count: copies of frames that a client would send again.
+    public static var copiesID: UInt32 { .max }
 
     private let maxBytes: UInt64
     private var pools: [UInt32: Pool] = [:]
@@ -32,7 +34,8 @@ public struct PoolLedger<Memory> {
         _ id: UInt32, _ memory: Memory, size: UInt64, isWritable: Bool
     ) throws(SessionError) {
         guard pools[id] == nil else { throw SessionError(.parameter, "pool \(id) exists already") }
-        guard pools.count < Self.maxPools else {
+        let counted = pools.keys.count { $0 != Self.copiesID }
+        guard counted < Self.maxPools || id == Self.copiesID else {
             throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
         }
         let used = pools.values.reduce(0) { $0 + $1.size }

@@ -34,6 +34,9 @@ extension EndToEndFaults {
         private static let facts: [String: Facts] = [
             "phone.mp4": Facts(frames: 50, sound: ["aac"]),
             "film-8M.mp4": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
+            "segment-1.mov": Facts(frames: 25, sound: []), "segment-2.mov": Facts(frames: 25, sound: []),
+            "film-joined.mov": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
+            "film-parallel.mov": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
             "silent.mov": Facts(sound: []), "film-deu.mp4": Facts(sound: ["aac"]),
             "film.mov": Facts(sound: ["alac", "aac"], text: ["mov_text"]), "film-plain.mp4": Facts(text: []),
             "part.mov": Facts(frames: 25, sound: ["aac"]), "part-exact.mov": Facts(frames: 40),
@@ -67,7 +70,8 @@ extension EndToEndFaults {
                     "-i", folder.path("text.srt"), "-map", "0", "-map", "1", "-map", "2", "-map", "3",
                 ]
                     + h264 + [
-                        "-c:a:0", "flac", "-c:a:1", "aac", "-metadata:s:a:1", "language=deu", "-c:s", "copy",
+                        "-g", "25", "-c:a:0", "flac", "-c:a:1", "aac", "-metadata:s:a:1", "language=deu", "-c:s",
+                        "copy",
                         folder.path("film.mkv"),
                     ])
             for (name, fixture) in [

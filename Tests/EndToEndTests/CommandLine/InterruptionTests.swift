@@ -96,6 +96,38 @@ extension EndToEndFaults {
             encode.expectNothingLeft(within: 8)
         }
 
+        @Test("Several files that are interrupted have a document of those before")
+        func batch() throws {
+            let folder = try Scratch()
+            let out = folder.path("out")
+            try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: false)
+            for (name, size, frames) in [("a.y4m", "64x64", "5"), ("b.y4m", "640x360", "150")] {
+                try Programs.tool(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", frames,
+                        "-pix_fmt", "yuv420p", folder.path(name),
+                    ])
+            }
+            let hwctl = try Running(
+                Programs.path("hwctl"),
+                [
+                    "encode", "--preset", "placebo", "--json", "--output-dir", out, folder.path("a.y4m"),
+                    folder.path("b.y4m"),
+                ])
+            let isWritten = eventually(within: 30) { FileManager.default.fileExists(atPath: out + "/a.mov") }
+            try #require(isWritten, "\(hwctl.errorsSoFar)")
+            usleep(700_000)
+            try hwctl.child.kill(SIGINT)
+            let run = try hwctl.wait(seconds: 15)
+            #expect(run.status == 130, "\(run.errors)")
+            let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            let files = try #require(document["files"] as? [[String: Any]])
+            #expect(files.count == 2 && files[0]["frames"] as? Int == 5)
+            #expect(files.last?["exit_code"] as? Int == 130)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: out) == ["a.mov"])
+        }
+
         @Test("An existing output is left unchanged")
         func previousOutput() throws {
             let encode = try Encode(.encoding)

@@ -55,7 +55,6 @@ extension EndToEndFaults {
                 .write(to: URL(fileURLWithPath: folder + "/a.json"))
             for (options, size) in [
                 (["--crop", "640:320:0:0"], (128, 64)), (["--crop", "640:320:0:0", "--rotate", "90"], (64, 128)),
-                ([], (128, 72)),
             ] {
                 let run = try Running(
                     Programs.path("hwctl"),

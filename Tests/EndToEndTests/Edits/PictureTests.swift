@@ -189,6 +189,24 @@ extension EndToEndFaults {
             (["--size", "2562x180"], 65), (["--size", "16x1442"], 65),
         ]
 
+        @Test("A gap of more than ten minutes is not filled")
+        func gap() throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=0.4", "-vf",
+                    "setpts=PTS+gte(N\\,5)*700/TB", "-fps_mode", "passthrough", "-c:v", "libx264", "-bf", "0",
+                    path("gap.mkv"),
+                ])
+            let run = try Programs.hwctl(
+                ["encode", "--preset", "ultrafast", "--output-frame-rate", "30", path("gap.mkv"), path("out.mov")],
+                socket: server.socket)
+            #expect(
+                run.status == 65 && run.errors.contains("--output-frame-rate would repeat a frame"), "\(run.errors)"
+            )
+            #expect(!server.folder.contents.contains("out.mov"))
+        }
+
         @Test("What cannot be is one line, and nothing is written", arguments: refused.indices)
         func refuses(_ index: Int) throws {
             let (options, status) = Self.refused[index]

@@ -21,19 +21,24 @@ extension EndToEndFaults {
             let raw: RawFrames
             private let plan: String
 
-            init() throws {
+            init(_ personality: String = "full", _ format: PixelFormat = .nv12) throws {
                 state = try Scratch()
                 plan = state.path("plan/faults")
                 try FileManager.default.createDirectory(
                     atPath: state.path("plan"), withIntermediateDirectories: false)
                 try "".write(toFile: plan, atomically: false, encoding: .utf8)
-                var environment = try SimulatedDriver.environment(state: state.root)
+                var environment = try SimulatedDriver.environment(personality, state: state.root)
                 environment["HWSIM_FAULTS"] = plan
                 environment["HWDAEMON_SANDBOX_PATHS"] = state.path("plan")
                 server = try TestDaemon("--set", "HardwareStallTimeout=1", environment: environment)
                 try #require(try Hardware.probe(server).encoders.first?.hardware == true)
                 raw = try RawFrames(
-                    .nv12, width: Failover.width, height: Failover.height, count: Failover.count, in: state)
+                    format, width: Failover.width, height: Failover.height, count: Failover.count, in: state)
+            }
+
+            /// Makes a plan of faults.
+            func fail(_ faults: [String]) throws {
+                try faults.map { $0 + "\n" }.joined().write(toFile: plan, atomically: false, encoding: .utf8)
             }
 
             /// Encodes all frames while the driver fails as planned.
@@ -42,10 +47,11 @@ extension EndToEndFaults {
                 more: [PropertyKey: PropertyValue] = [:], completingAfter completed: Int? = nil, spared: Int = 0,
                 slots: Int = 8
             ) throws -> EndToEnd.EncodedRun {
-                try faults.map { $0 + "\n" }.joined().write(toFile: plan, atomically: false, encoding: .utf8)
+                try fail(faults)
                 let encoder = try Encoder(
-                    server.daemon, .nv12, width: Failover.width, height: Failover.height, slots: slots,
-                    specification: specification, spared: spared,
+                    server.daemon, raw.format, width: Failover.width, height: Failover.height, slots: slots,
+                    codec: raw.format.hasAlpha ? "hevc-with-alpha" : "hevc", specification: specification,
+                    spared: spared,
                     properties: structure.properties.merging(more) { $1 })
                 try #require(encoder.session.created.usingHardware)
                 for (index, frame) in raw.frames.enumerated() {
@@ -244,27 +250,6 @@ extension EndToEndFaults {
                 ["encode", "--property", "ReplaysAfterFailure=false", clip, output], socket: faulty.server.socket)
             #expect(run.status == 0 && run.errors.contains("encoding again in software"), "\(run.errors)")
             #expect(try Probe(output).frameTimes().count == 40 && Probe(output).decodingMessages() == "")
-        }
-
-        /// Every position, which takes up to an hour: `make check-failover`.
-        @Suite struct EveryPosition {
-            /// The faults of the processes of a session, and whether software serves it in the end.
-            static let kinds: [(faults: [String], software: Bool)] = [
-                (["crash"], false), (["crash", "crash"], true), (["fail"], false), (["hang"], false),
-            ]
-
-            @Test("Every picture's fault", arguments: Structure.allCases, kinds.indices)
-            func everywhere(structure: Structure, index: Int) throws {
-                let (faults, software) = Self.kinds[index]
-                let faulty = try Faulty()
-                for position in 2...Failover.count + 1 where faults != ["hang"] || position % 5 == 1 {
-                    let plan = faults.enumerated().map { "\($1) \($0 == 0 ? position : 2)" }
-                    let run = try faulty.encode(plan, structure)
-                    #expect(run.encoder.session.created.usingHardware != software)
-                    #expect(run.encoder.session.restartCount == faults.count)
-                    try run.check("\(plan) \(structure)")
-                }
-            }
         }
     }
 }

@@ -35,7 +35,7 @@ extension EndToEnd {
             #expect(device.limits.maxStorageBufferRange == 128 << 20 && device.limits.maxStorageBuffers >= 7)
             #expect(!device.chosen && device.choice.contains("software"))
             #expect(report.reason?.contains("llvm") == true)
-            let text = try Programs.hwctl(["probe"], socket: server.socket).text
+            let text = try Programs.hwctl(["probe", "--table"], socket: server.socket).text
             #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
             #expect(text.contains("buffers of 128 MiB") && text.contains("(color conversion is done on the CPU"))
 
@@ -102,7 +102,7 @@ extension EndToEnd {
                 let line = try #require(report.reason)
                 #expect(line.contains(reason) && !line.contains("\n"))
                 #expect(report == VulkanReport(state: .absent, reason: line))
-                #expect(try Programs.hwctl(["probe"], socket: server.socket).text.contains(line))
+                #expect(try Programs.hwctl(["probe", "--table"], socket: server.socket).text.contains(line))
             }
             let folder = try Scratch()
             try "no library".write(toFile: folder.path("libvulkan.so.1"), atomically: false, encoding: .utf8)

@@ -35,7 +35,9 @@ def connect(address: str) -> Steps[socket.socket]:
         raise NotRunning(f"no daemon listens on {address}") from None
     except PermissionError:
         connection.close()
-        raise NotPermitted(f"no permission to use {address}: join the group {_group(address)}") from None
+        group = _group(address)
+        remedy = "it belongs to root; see docs/admin.md" if group == "root" else f"join the group {group}"
+        raise NotPermitted(f"no permission to use {address}: {remedy}") from None
     except BaseException:
         connection.close()
         raise

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDHEVC
 
 /// Writes access units in the form of an output: behind start codes (H.265 Annex B) or lengths of four bytes, with parameter

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
 

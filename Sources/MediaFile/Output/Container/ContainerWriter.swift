@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
@@ -43,6 +44,10 @@ final class ContainerWriter: @unchecked Sendable {
         let frames = 100.0
         let seconds = frames / max(rate?.value ?? 25, 0.001)
         return min(max(Int64(seconds * 1e6), 2_000_000), interleaveWindow)
+    }
+
+    private static func window(_ sink: ByteSink, _ rate: Rational?) -> Int64 {
+        if case .standardOutput = sink { streamWindow(rate) } else { interleaveWindow }
     }
 
     init(
@@ -90,10 +95,7 @@ final class ContainerWriter: @unchecked Sendable {
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.avoid_negative_ts =
             format.needsPositiveTimes ? AVFMT_AVOID_NEG_TS_MAKE_NON_NEGATIVE : AVFMT_AVOID_NEG_TS_DISABLED
-        context.pointee.max_interleave_delta =
-            if case .standardOutput = sink {
-                Self.streamWindow(video?.averageFrameRate ?? video?.baseFrameRate)
-            } else { Self.interleaveWindow }
+        context.pointee.max_interleave_delta = Self.window(sink, video?.averageFrameRate ?? video?.baseFrameRate)
     }
 
     deinit {
@@ -145,6 +147,14 @@ final class ContainerWriter: @unchecked Sendable {
         }
         try movie?.change(to: configuration)
         formatter?.change(to: record)
+    }
+
+    /// Adds metadata of the file itself.
+    func annotate(_ key: String, _ value: String) throws(MediaError) {
+        guard movie != nil else {
+            throw MediaError(.usage, "\(sink.name) cannot be annotated: only .mov and .mp4 can")
+        }
+        movie?.annotate(key, value)
     }
 
     /// The number of sample entries of the video track; 1 for formats that have none.

@@ -6,7 +6,9 @@ internal import HWDModel
 /// Copies a source's metadata, chapters and timecode to an output.
 enum FileCopy {
     /// Keys that describe the source's container, not its contents.
-    private static let fileKeys = ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"]
+    private static let fileKeys = [
+        "major_brand", "minor_version", "compatible_brands", "encoder", "timecode", MediaWriter.partKey,
+    ]
     private static let trackKeys = ["encoder", "timecode", "rotate"]
     /// The most chapters that are copied: their titles are in memory.
     private static let maxChapters = 10_000

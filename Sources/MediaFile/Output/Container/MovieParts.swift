@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDModel
 
@@ -14,7 +15,7 @@ struct MovieParts {
 
     private let isQuickTime: Bool
     /// Metadata that the muxer does not write.
-    private let metadata: MovieMetadata
+    private var metadata: MovieMetadata
     /// Boxes of the source's sample entry that a copy keeps.
     private let carried: [Box]
     /// All boxes of that entry.
@@ -73,6 +74,9 @@ struct MovieParts {
         }
         sampleCount += 1
     }
+
+    /// Adds metadata of the file itself.
+    mutating func annotate(_ key: String, _ value: String) { metadata.add(key, value) }
 
     /// A stream without packets gets no track, but keeps its number.
     private func writeTimedMetadata(into movie: inout Box) throws(BoxError) {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
+import HWClient
+
+/// A session, of 720p by default, and its pool.
+private func open(
+    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool
+) throws -> (session: CompressionSession, pool: FramePool) {
+    let size = FrameLayout.packed(.nv12, width: width, height: height).size
+    var parameters = parameters(.nv12, width, height, preset: "ultrafast")
+    if inHardware {
+        parameters = CreateCompressionSession.Parameters(
+            width: width, height: height, pixelFormat: .nv12, timeBase: Rational(1),
+            encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
+    }
+    parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
+    let session = try CompressionSession(daemon, parameters)
+    let pool = try FramePool(slotSize: size, slotCount: 8)
+    for slot in (0..<8).compactMap({ _ in pool.acquire() }) {
+        let bytes = pool.bytes(of: slot)
+        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 7 + slot.index * 3) }
+        pool.release(slot)
+    }
+    try session.addPool(pool, id: 1)
+    try session.prepare()
+    return (session, pool)
+}
+
+/// Shared memory of this process in bytes (proc(5): RssShmem).
+private func sharedMemory() -> Int {
+    guard let file = fopen("/proc/self/status", "r") else { return 0 }
+    defer { fclose(file) }
+    var text = [CChar](repeating: 0, count: 256)
+    while fgets(&text, 256, file) != nil {
+        let line = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if line.hasPrefix("RssShmem:") {
+            return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10
+        }
+    }
+    return 0
+}
+
+/// Time of a software session whose frames are kept or not, and the memory that it adds to this process.
+func keptFrames(_ daemon: Daemon, _ keepsFrames: Bool, frames: Int) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, inHardware: false, keepsFrames: keepsFrames)
+    defer { session.invalidate() }
+    let before = sharedMemory()
+    let start = ContinuousClock.now
+    try pump(session, pool, .nv12, (1280, 720), count: frames)
+    let size = FrameLayout.packed(.nv12, width: 1280, height: 720).size
+    return [
+        "ms": .double(milliseconds(since: start)), "bytes": .int(Int64(sharedMemory() - before)),
+        "reported_bytes": .int(Int64((session.created.maxFramesHeld ?? 0) * size)),
+    ]
+}
+
+/// Times from the call that meets the death of a hardware session's process until the next packet, in milliseconds.
+func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
+    var times: [Double] = []
+    for round in 0..<rounds {
+        let (session, pool) = try open(daemon, inHardware: true, keepsFrames: true)
+        defer { session.invalidate() }
+        var slots: [UInt64: FramePool.Slot] = [:]
+        var sent = 0
+        var detected: ContinuousClock.Instant?
+        let victim = 10 + round % 20
+        while times.count <= round, sent < 200 {
+            let start = ContinuousClock.now
+            let restarts = session.restartCount
+            if slots.count < 6, let slot = pool.acquire() {
+                let layout = FrameLayout.packed(.nv12, width: 1280, height: 720, base: slot.offset).layout
+                slots[UInt64(sent)] = slot
+                try session.encode(
+                    EncodeFrame(frameID: UInt64(sent), pts: Int64(sent), duration: 1, poolID: 1, layout: layout))
+                sent += 1
+                if sent == victim {
+                    let pid = try daemon.call(ListSessions.self, Empty()).sessions.first {
+                        $0.session == session.created.session
+                    }?.pid
+                    if let pid { kill(pid, SIGKILL) }
+                }
+            }
+            while let event = try session.nextEvent(timeout: slots.count < 6 ? .zero : .milliseconds(100)) {
+                switch event {
+                case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
+                case .packet(let packet):
+                    if session.restartCount > 0, let begin = detected, times.count == round {
+                        times.append(milliseconds(since: begin))
+                    }
+                    try session.release(packet)
+                case .completed, .formatDescription: break
+                }
+                if session.restartCount > restarts, detected == nil { detected = start }
+            }
+            if session.restartCount > restarts, detected == nil { detected = start }
+        }
+        guard times.count > round else { throw ClientError(.connectionFailed, "no packet came after a failure") }
+    }
+    return [
+        "p50_ms": .double(percentile(times, 0.5)), "p95_ms": .double(percentile(times, 0.95)),
+        "rounds": .int(Int64(rounds)),
+    ]
+}
+
+/// CPU time of the process that checks samples of a 1080p hardware session's output, in milliseconds of a frame of the session.
+func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true, keepsFrames: true)
+    defer { session.invalidate() }
+    try pump(session, pool, .nv12, (1920, 1080), count: frames)
+    var total = 0.0
+    guard let folder = opendir("/proc") else { throw ClientError(.connectionFailed, "/proc cannot be read") }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard let pid = Int32(name), let file = fopen("/proc/\(pid)/comm", "r") else { continue }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 32)
+        guard fgets(&text, 32, file) != nil else { continue }
+        let command = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if command.hasPrefix("hwdaemon-verify") { total += cpuTime(of: pid) }
+    }
+    return ["cpu_ms": .double(total / 1_000_000 / Double(frames))]
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+internal import HWClient
+internal import HWDModel
+internal import HWDWire
+
+/// `hwctl doctor`.
+package struct DoctorCommand: ParsableCommand {
+    /// The command's name and help.
+    package static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Say what works in hardware, what does not and why, and how to cure it.",
+        discussion: """
+            EXAMPLES
+              hwctl doctor
+              hwctl doctor --json | jq -r '.problems[].command // empty'
+
+            The daemon that sessions would use is asked to try everything again that failed. The exit code is 0 where no \
+            problem was found, and 1 otherwise. Commands are for root on Debian.
+            """)
+
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
+    @Flag(help: "Print one JSON document on standard output.")
+    var json = false
+
+    /// Created by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the diagnosis.
+    package func run() throws {
+        try report {
+            let snapshot = try Daemon.findAndReport().call(
+                Probe.self, Probe.Parameters(device: nil, verify: nil), timeout: .seconds(60))
+            let diagnosis = Diagnosis(snapshot, .present(nodes: snapshot.nodes.map(\.node)))
+            if json { try Console.json(diagnosis) } else { try Console.result(Self.text(diagnosis)) }
+            if !diagnosis.problems.isEmpty { throw CommandFailure.problemsFound }
+        }
+    }
+
+    /// The verdict, then each problem with its cure.
+    static func text(_ diagnosis: Diagnosis) -> String {
+        var lines = [
+            ability("Encoding", diagnosis.encode), ability("Decoding", diagnosis.decode),
+        ]
+        if let convert = diagnosis.convert { lines.append(ability("Colors", convert)) }
+        guard !diagnosis.problems.isEmpty else {
+            return (lines + ["", "No problem was found."]).joined(separator: "\n")
+        }
+        for (index, problem) in diagnosis.problems.enumerated() {
+            lines += ["", Paragraphs.paragraph("\(index + 1).", problem.subject + problem.problem, indent: 3)]
+            if let remedy = problem.remedy { lines.append(Paragraphs.paragraph("   Cure:", remedy, indent: 9)) }
+            lines += problem.command.map { ["      \($0)"] } ?? []
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func ability(_ title: String, _ ability: Diagnosis.Ability) -> String {
+        let place =
+            ability.by.map { ability.hardware ? "in hardware: \($0)" : "in software: \($0)" } ?? "not possible"
+        let reason = ability.reason.map { ", because \($0)" } ?? ""
+        return Paragraphs.paragraph(title, place + reason, indent: 10)
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+internal import Glibc
+package import HWClient
+package import HWDModel
+internal import HWDSystem
+internal import HWDWire
+internal import Synchronization
+
+/// hwctl's output: results on standard output, everything else on standard error.
+///
+/// Texts of daemons, drivers and files must not control the terminal, so all but `write` clean what they print.
+package enum Console {
+    /// How much is written to standard error.
+    package enum Verbosity: Int, Sendable {
+        /// Errors and warnings.
+        case quiet
+        /// A line for each file too.
+        case brief
+        /// Notes too.
+        case normal
+        /// What the command does, too, and what a private daemon logs.
+        case verbose
+    }
+
+    private static let level = Atomic<Int>(Verbosity.normal.rawValue)
+
+    /// How much is written to standard error.
+    package static var verbosity: Verbosity {
+        get { Verbosity(rawValue: level.load(ordering: .relaxed)) ?? .normal }
+        set { level.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// Writes one line to standard error: a warning, or a note where notes are wanted.
+    package static func note(_ text: String) {
+        if verbosity.rawValue >= Verbosity.normal.rawValue || text.hasPrefix("warning: ") { error(text) }
+    }
+
+    /// Writes the line of one file to standard error, unless only errors and warnings are wanted.
+    package static func file(_ text: String) { if verbosity != .quiet { error(text) } }
+
+    /// Writes a line about what the command does to standard error, where that is wanted.
+    package static func detail(_ text: String) { if verbosity == .verbose { error(text) } }
+
+    /// Writes one line to standard error, whatever the text contains.
+    package static func error(_ text: String) { write(2, "hwctl: \(FileName.printable(text))\n") }
+
+    /// Writes a line to standard output.
+    ///
+    /// - Throws: an I/O error if it cannot be written; a closed pipe is no error.
+    package static func result(_ text: String) throws(CommandFailure) { try Self.text(text + "\n") }
+
+    /// Writes text to standard output without a line feed.
+    package static func text(_ text: String) throws(CommandFailure) {
+        if !write(1, FileName.withoutInvalidBytes(text.printableLines, prefix: "\\x")) {
+            throw CommandFailure(.ioError, "standard output cannot be written: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Writes a value to standard output as one JSON document.
+    ///
+    /// - Parameter pretty: whether it has a line for each member; otherwise it is one line.
+    package static func json(_ value: some Encodable, pretty: Bool = true) throws {
+        let text = String(decoding: try JSON.encode(value, pretty: pretty), as: UTF8.self).printableJSON
+        // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
+        try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
+    }
+
+    /// Writes text; false if it cannot be written, true for a closed pipe.
+    @discardableResult
+    package static func write(_ descriptor: Int32, _ text: String) -> Bool {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 { return errno == EPIPE }
+            bytes = bytes.dropFirst(count)
+        }
+        return true
+    }
+
+    /// Aligns rows in columns, two spaces apart, without spaces at the ends of rows.
+    package static func table(_ rows: [[String]]) -> String {
+        let rows = rows.map { row in row.map { $0.printable(maxBytes: .max) } }
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in
+            rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+        }
+        return rows.map { row in
+            var line = row.enumerated().map { index, cell in
+                cell + String(repeating: " ", count: widths[index] - cell.count + 2)
+            }.joined()
+            while line.last == " " { line.removeLast() }
+            return line
+        }.joined(separator: "\n")
+    }
+}
+
+/// A failure of a command: the line on standard error and the exit code.
+package struct CommandFailure: Error {
+    /// One sentence; empty where nothing is printed.
+    package let reason: String
+    /// The exit code.
+    package let exitCode: Int32
+
+    /// A failure with one of hwctl's exit codes.
+    package init(_ status: ExitStatus, _ reason: String) {
+        self.reason = reason
+        exitCode = status.rawValue
+    }
+
+    /// 128 + SIGINT, as shells count.
+    package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
+
+    /// 128 + SIGPIPE: standard output is a pipe that nobody reads any more.
+    ///
+    /// No line reports it, as of other filters.
+    package static let closedPipe = CommandFailure(exitCode: 141, reason: "")
+
+    /// An interruption after the output is complete.
+    package static let interruptedVerification = CommandFailure(
+        exitCode: 130, reason: "interrupted; the output is complete and was not verified")
+
+    /// An interruption between or within several files.
+    package static func interruptedBatch(written: Int) -> CommandFailure {
+        CommandFailure(
+            exitCode: 130, reason: "interrupted; \(written == 1 ? "1 file is" : "\(written) files are") written")
+    }
+
+    /// Exit codes of files, the worst first: what concerns all files comes before what concerns one.
+    private static let severity: [ExitStatus] = [
+        .software, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput, .badInput,
+    ]
+
+    /// The failure with the worst exit code, the first of several; nil without any.
+    package static func worst(of failures: [CommandFailure]) -> CommandFailure? {
+        func rank(_ failure: CommandFailure) -> Int {
+            severity.firstIndex { $0.rawValue == failure.exitCode } ?? severity.count
+        }
+        // min(by:) returns the first of equal ones.
+        return failures.min { rank($0) < rank($1) }
+    }
+
+    /// The failure of several files, of which this is the worst.
+    package func inBatch(_ summary: String) -> CommandFailure {
+        CommandFailure(exitCode: exitCode, reason: summary)
+    }
+
+    /// The same failure, with the status to try again where the cause may pass, or may be this machine's alone: the daemon or
+    /// its hardware, a fault of a driver or of a process, and input and output.
+    package var retriable: CommandFailure {
+        let passing: [ExitStatus] = [.unavailable, .software, .ioError]
+        guard passing.contains(where: { $0.rawValue == exitCode }) else { return self }
+        return CommandFailure(exitCode: ExitStatus.tryLater.rawValue, reason: reason)
+    }
+
+    /// A failure to verify an output that is complete.
+    package var unverified: CommandFailure {
+        CommandFailure(exitCode: exitCode, reason: "the output is complete and was not verified: \(reason)")
+    }
+
+    /// The same with what is left of the output; unchanged for other failures.
+    func describing(output: String?) -> CommandFailure {
+        guard exitCode == Self.interrupted.exitCode, reason == Self.interrupted.reason, let output else {
+            return self
+        }
+        let rest = output == "-" ? "standard output is incomplete" : "nothing was written"
+        return CommandFailure(exitCode: exitCode, reason: "\(reason); \(rest)")
+    }
+
+    /// Files differ: 1, as of cmp(1).
+    package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
+
+    /// A machine has problems, which standard output names: 1, and no line.
+    static let problemsFound = CommandFailure(exitCode: 1, reason: "")
+
+    /// A program that cannot be executed: 127 if it is not found, otherwise 126, as of env(1).
+    static func cannotExecute(_ program: String, _ number: Int32) -> CommandFailure {
+        CommandFailure(
+            exitCode: number == ENOENT ? 127 : 126,
+            reason: "\(program) cannot be executed: \(String(cString: strerror(number)))")
+    }
+
+    private init(exitCode: Int32, reason: String) {
+        self.exitCode = exitCode
+        self.reason = reason
+    }
+
+    /// Converts any error to a failure.
+    package init(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure: self = error
+        case let error as any CommandError: self = error.commandFailure
+        case let error as ClientError: self.init(error.exitStatus, error.reason)
+        case let error as SessionError: self.init(ExitStatus(error.status), error.reason)
+        default: self.init(.software, "\(error)")
+        }
+    }
+}
+
+/// An error of a module that this one does not import.
+package protocol CommandError: Error {
+    /// This error as a failure.
+    var commandFailure: CommandFailure { get }
+}
+
+extension ParsableCommand {
+    /// Runs a command's body and reports its failure as one line on standard error and the exit code.
+    ///
+    /// - Parameter output: the command's output, which an interruption leaves incomplete; nil without one.
+    package func report(output: String? = nil, _ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch {
+            let failure = CommandFailure(error).describing(output: output)
+            if !failure.reason.isEmpty { Console.error(failure.reason) }
+            throw ExitCode(failure.exitCode)
+        }
+    }
+}
+
+extension Daemon {
+    /// The machine's daemon, or a private one, which a line announces where details are wanted.
+    package static func findAndReport() throws -> Daemon {
+        let daemon = try find(logs: Console.verbosity == .verbose)
+        if daemon.isPrivate {
+            Console.detail("no daemon on \(defaultAddress): using a private one for this command")
+        }
+        return daemon
+    }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
+
+/// How a picture or a part of it is put together from coded pictures.
+///
+/// Has only the tiles that the part needs: its memory grows with them, not with the picture.
+public struct DecodePlan: Hashable, Sendable {
+    /// Something that is painted on the result, over what was painted before.
+    public enum Step: Hashable, Sendable {
+        /// A rectangle of one color: red, green, blue and opacity in 16 bits.
+        case fill(PixelRect, [UInt16])
+        case copy(Copy)
+    }
+
+    /// A part of a decoded picture and its place in the result.
+    public struct Copy: Hashable, Sendable {
+        /// The coded item. Items come several times where several places show them.
+        public var item: UInt32
+        /// The part of its decoded picture, cropped by the stream's window.
+        public var source: PixelRect
+        /// How the part is turned.
+        public var orientation: Orientation
+        /// Where it is in the result, after turning.
+        public var destination: PixelRect
+
+        public init(item: UInt32, source: PixelRect, orientation: Orientation, destination: PixelRect) {
+            self.item = item
+            self.source = source
+            self.orientation = orientation
+            self.destination = destination
+        }
+    }
+
+    /// The size of the result.
+    public var width: Int
+    public var height: Int
+    public var steps: [Step] = []
+
+    /// The coded items that are needed, each once, in the order of their first use.
+    public var items: [UInt32] {
+        var seen = Set<UInt32>()
+        return steps.compactMap { step in
+            guard case .copy(let copy) = step, seen.insert(copy.item).inserted else { return nil }
+            return copy.item
+        }
+    }
+}
+
+extension HEIFFile {
+    /// Plans a picture as it is shown, transformations included.
+    ///
+    /// - Parameters:
+    ///   - region: the part, in samples of the shown picture; nil for all of it.
+    ///   - source: the file, for descriptions of grids and overlays.
+    /// - Throws: what `picture`, `data` and `spans` throw; `malformed` for derivations that do not fit their inputs or a
+    ///   region outside of the picture; `limit` for more tiles or samples than `HEIFLimits` has.
+    public func plan(
+        _ id: UInt32, region: PixelRect? = nil, from source: some ByteSource
+    ) throws(HEIFError) -> DecodePlan {
+        let picture = try picture(id)
+        let region = region ?? picture.shownSize
+        guard region.intersection(picture.shownSize) == region, !region.isEmpty else {
+            throw HEIFError(
+                .malformed, "the region is not inside the picture of \(picture.shownWidth)x\(picture.shownHeight)")
+        }
+        guard region.width * region.height <= HEIFLimits.pixels else {
+            throw HEIFError(
+                .limit, "\(region.width)x\(region.height) samples are more than \(HEIFLimits.pixels) at once")
+        }
+        var planner = Planner(
+            file: self, source: source, plan: DecodePlan(width: region.width, height: region.height))
+        try planner.visit(
+            picture, Placement(x: -region.x, y: -region.y),
+            clip: PixelRect(width: region.width, height: region.height),
+            depth: 0)
+        return planner.plan
+    }
+}
+
+/// Walks through the derivations of a picture, with what is visible of each in the coordinates of the result.
+private struct Planner<Source: ByteSource> {
+    let file: HEIFFile
+    let source: Source
+    var plan: DecodePlan
+    private var visits = 0
+    /// The items whose bytes were found; the same item may fill many places.
+    private var located = Set<UInt32>()
+
+    init(file: HEIFFile, source: Source, plan: DecodePlan) {
+        (self.file, self.source, self.plan) = (file, source, plan)
+    }
+
+    /// Plans a picture that `outer` places in the result, inside `clip`.
+    mutating func visit(
+        _ picture: PictureDescription, _ outer: Placement, clip: PixelRect, depth: Int
+    ) throws(HEIFError) {
+        let id = picture.item.id
+        visits += 1
+        guard visits <= HEIFLimits.tiles else {
+            throw HEIFError(.limit, "the picture is made of more than \(HEIFLimits.tiles) others")
+        }
+        guard depth <= HEIFLimits.depth else {
+            throw HEIFError(.limit, "item \(id) is derived more than \(HEIFLimits.depth) times in a row")
+        }
+        let clip = clip.intersection(outer.map(picture.shownSize))
+        guard !clip.isEmpty else { return }
+        let placement = outer.after(picture.placement)
+        switch picture.kind {
+        case .coded: try copy(picture, placement, clip)
+        case .grid: try visitGrid(picture, placement, clip, depth)
+        case .overlay: try visitOverlay(picture, placement, clip, depth)
+        case .identity, .toneMap:
+            let inputs = file.targets("dimg", of: id)
+            guard let input = inputs.first, picture.kind == .toneMap || inputs.count == 1 else {
+                throw HEIFError(.malformed, "item \(id) is derived from \(inputs.count) pictures")
+            }
+            let base = try file.picture(input)
+            guard base.shownWidth == picture.width, base.shownHeight == picture.height else {
+                throw HEIFError(
+                    .malformed,
+                    "item \(id) states \(picture.width)x\(picture.height) samples and shows \(base.shownWidth)x\(base.shownHeight)"
+                )
+            }
+            try visit(base, placement, clip: clip, depth: depth + 1)
+        }
+    }
+
+    private mutating func copy(
+        _ picture: PictureDescription, _ placement: Placement, _ clip: PixelRect
+    ) throws(HEIFError) {
+        let id = picture.item.id
+        guard file.targets("pred", of: id).isEmpty else {
+            throw HEIFError(.unsupported, "item \(id) is predicted from other pictures")
+        }
+        if located.insert(id).inserted { _ = try file.spans(of: id) }
+        plan.steps.append(
+            .copy(
+                DecodePlan.Copy(
+                    item: id, source: placement.inverse.map(clip), orientation: placement.orientation,
+                    destination: clip)))
+    }
+
+    private mutating func visitGrid(
+        _ picture: PictureDescription, _ placement: Placement, _ clip: PixelRect, _ depth: Int
+    ) throws(HEIFError) {
+        let id = picture.item.id
+        let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
+        let (grid, tiles) = (try ImageGrid(body, item: id), file.targets("dimg", of: id))
+        guard grid.width == picture.width, grid.height == picture.height else {
+            throw HEIFError(
+                .malformed,
+                "grid \(id) is \(grid.width)x\(grid.height), its item states \(picture.width)x\(picture.height)")
+        }
+        guard grid.rows * grid.columns == tiles.count, let first = tiles.first else {
+            throw HEIFError(
+                .malformed, "grid \(id) has \(grid.rows)x\(grid.columns) places for \(tiles.count) tiles")
+        }
+        let tile = try file.picture(first)
+        let (width, height) = (tile.shownWidth, tile.shownHeight)
+        guard width * grid.columns >= grid.width, height * grid.rows >= grid.height else {
+            throw HEIFError(
+                .malformed,
+                "\(grid.rows)x\(grid.columns) tiles of \(width)x\(height) do not cover grid \(id) of \(grid.width)x\(grid.height)"
+            )
+        }
+        let part = placement.inverse.map(clip)
+        for row in part.y / height...(part.maxY - 1) / height {
+            for column in part.x / width...(part.maxX - 1) / width {
+                let number = tiles[row * grid.columns + column]
+                let next = number == first ? tile : try file.picture(number)
+                guard (next.shownWidth, next.shownHeight) == (width, height) else {
+                    throw HEIFError(
+                        .malformed,
+                        "tile \(number) of grid \(id) is \(next.shownWidth)x\(next.shownHeight), others are \(width)x\(height)"
+                    )
+                }
+                try visit(
+                    next, placement.after(Placement(x: column * width, y: row * height)), clip: clip,
+                    depth: depth + 1)
+            }
+        }
+    }
+
+    private mutating func visitOverlay(
+        _ picture: PictureDescription, _ placement: Placement, _ clip: PixelRect, _ depth: Int
+    ) throws(HEIFError) {
+        let (id, inputs) = (picture.item.id, file.targets("dimg", of: picture.item.id))
+        let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
+        let overlay = try ImageOverlay(body, inputs: inputs.count, item: id)
+        guard overlay.width == picture.width, overlay.height == picture.height else {
+            throw HEIFError(
+                .malformed,
+                "overlay \(id) is \(overlay.width)x\(overlay.height), its item states \(picture.width)x\(picture.height)"
+            )
+        }
+        plan.steps.append(.fill(clip, overlay.fill))
+        for (input, position) in zip(inputs, overlay.positions) {
+            try visit(
+                try file.picture(input), placement.after(Placement(x: position.x, y: position.y)), clip: clip,
+                depth: depth + 1)
+        }
+    }
+}

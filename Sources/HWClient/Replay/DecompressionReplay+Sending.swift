@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+// What the present process is sent.
+extension DecompressionReplay {
+    /// Sends what was not sent, as far as there is room.
+    func send() throws(ClientError) {
+        while !isRecovering, let entry = log.nextUnsent {
+            switch entry {
+            case .packet(let number, let packet):
+                guard try send(packet, number) else { return }
+            case .mark(.properties(let properties)): try client.setProperties(properties)
+            case .mark(.format(let description)): try client.request(.changeFormat, description)
+            case .mark(.barrier): client.finish(by: try client.send(.finishDelayedFrames))
+            }
+            log.didSend()
+            if !keepsPackets { log.forgetSent() }
+        }
+    }
+
+    /// Sends a packet; false where there is no room.
+    private func send(_ packet: PacketLog.Packet, _ number: UInt64) throws(ClientError) -> Bool {
+        guard hasCredit, let bytes = packet.bytes, let place = try store(bytes, number) else { return false }
+        var flags: DecodeFrame.Flags = number == synchronous.number ? [] : .asynchronous
+        if !packet.isOutput || packet.isRepeated { flags.insert(.doNotOutput) }
+        let message = try client.send(
+            DecodeFrame(
+                frameID: number, pts: packet.pts, duration: packet.duration, poolID: place.poolID, flags: flags,
+                offset: UInt64(place.offset), size: UInt32(bytes.count)))
+        if number == synchronous.number { synchronous = (nil, message) }
+        return true
+    }
+
+    /// Copies a packet into memory that the process reads; nil where there is no room.
+    private func store(_ bytes: [UInt8], _ number: UInt64) throws(ClientError) -> PacketPool.Location? {
+        func place() -> PacketPool.Location? {
+            bytes.withUnsafeBytes { client.receiver.packets.store($0, frameID: number) }
+        }
+        if let found = place() { return found }
+        let packets = client.receiver.packets
+        guard packets.count == 0, packets.size < bytes.count else { return nil }
+        do throws(SystemError) { try client.receiver.packets.grow(toHold: bytes.count) } catch {
+            throw ClientError(error, whileDoing: "no memory for packets")
+        }
+        guard let memory = client.receiver.packets.memory else { return nil }
+        try client.addPool(memory, id: client.receiver.packets.poolID)
+        if packets.memory != nil { try client.removePool(id: packets.poolID) }
+        return place()
+    }
+
+    /// Sends a new process what it needs.
+    func startAgain() throws(ClientError) {
+        let settled = log.settled
+        if let packet = settled.earlier.packet { try sendPreamble(packet) }
+        if let format = settled.format { try client.request(.changeFormat, format) }
+        if let packet = settled.later.packet { try sendPreamble(packet) }
+        try send()
+    }
+
+    private func sendPreamble(_ bytes: [UInt8]) throws(ClientError) {
+        let packet = PacketLog.Packet(bytes: bytes, pts: DecodeFrame.noPTS, duration: 0, isOutput: false)
+        guard try send(packet, Self.preambleID) else {
+            throw ClientError(.timedOut, "the session read no packet in time")
+        }
+        // Another may follow with the same number.
+        let deadline = MonotonicTime.now + .seconds(60)
+        try client.pump(until: deadline) { $0.packets.count == 0 }
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+
+/// Decodes samples of a hardware encoder's output and compares the pictures with their frames, as long as their session lasts.
+///
+/// The samples come from a process that runs a driver, and are not trusted.
+struct OutputChecker {
+    private let memory: SampleMemory
+    private var quality = PictureQuality()
+    /// Of the present group of pictures; nil before the first, and after one that was decoded to its end.
+    private var decoder: ReferenceDecoder?
+    /// Presentation times of the pictures inside the decoder, and the frames' luma.
+    private var pending: [Int64] = []
+    private var lumas: [Int64: [UInt8]] = [:]
+
+    /// Whether this process was started to check an encoder's output: it has the memory for that.
+    static var isRequested: Bool { fcntl(WorkerDescriptor.samples, F_GETFD) >= 0 }
+
+    /// Checks samples until the broker closes the channel.
+    static func run() -> Never {
+        do {
+            try ProcessControl.confine()
+            try Sandbox.start(recordingIn: StatsPage(receiving: OwnedFD(WorkerDescriptor.stats)))
+            var checker = OutputChecker(memory: try SampleMemory(receiving: OwnedFD(WorkerDescriptor.samples)))
+            try Sandbox.apply(try receive(SandboxRequest.self) ?? SandboxRequest(policy: .codec, mode: .enforce))
+            while let sample = try receive(OutputSample.self) {
+                let finding = checker.check(sample)
+                checker.memory.confirmedTime = checker.pending.min() ?? .max
+                checker.memory.turn = finding.fault == nil || sample.onlyReports ? .encoder : .nobody
+                try PacketSocket.send(try JSON.encode(finding), to: WorkerDescriptor.broker)
+            }
+        } catch {
+            let text = "\(error)\n"
+            _ = text.withCString { write(2, $0, strlen($0)) }
+        }
+        // Skips the libraries' exit handlers, which nothing needs.
+        _exit(0)
+    }
+
+    private init(memory: SampleMemory) { self.memory = memory }
+
+    private static func receive<Packet: Decodable>(_ type: Packet.Type) throws -> Packet? {
+        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: nil) else {
+            return nil
+        }
+        return try JSON.decode(type, from: bytes)
+    }
+
+    /// Decodes and compares one sample.
+    private mutating func check(_ sample: OutputSample) -> OutputFinding {
+        var finding = OutputFinding(compared: 0, worst: nil, fault: nil)
+        guard let units = copy(sample) else {
+            finding.fault = "it gave no valid sample of its output"
+            return finding
+        }
+        do throws(LibAVError) {
+            if !sample.continues {
+                decoder = try ReferenceDecoder(record: Hexadecimal.bytes(sample.record) ?? [])
+                pending = []
+            }
+            // After a fault that is only reported, the next key frame is waited for.
+            guard let decoder else { return finding }
+            for (index, unit) in units.enumerated() {
+                pending.append(sample.units[index].pts)
+                for picture in try decoder.decode(unit) { compare(picture, sample, &finding) }
+            }
+            guard sample.isLast else { return finding }
+            self.decoder = nil
+            for picture in try decoder.finish() { compare(picture, sample, &finding) }
+            // What is missing was in the stream and did not come out.
+            if !pending.isEmpty, finding.fault == nil {
+                finding.fault = "\(pending.count) of its pictures cannot be decoded"
+            }
+            (pending, lumas) = ([], [:])
+        } catch {
+            finding.fault = finding.fault ?? "its output cannot be decoded: \(error.description)"
+            decoder = nil
+            (pending, lumas) = ([], [:])
+        }
+        return finding
+    }
+
+    /// Copies a sample out of the memory; nil where it is not valid.
+    private mutating func copy(_ sample: OutputSample) -> [[UInt8]]? {
+        let dimensions = 1...CompressionRequest.maxDimension
+        guard dimensions.contains(sample.width), dimensions.contains(sample.height),
+            dimensions.contains(sample.rowStep)
+        else { return nil }
+        let rows = (sample.height + sample.rowStep - 1) / sample.rowStep
+        guard sample.width * rows <= SampleMemory.slotSize, sample.units.count <= OutputSample.maxCount,
+            sample.lumas.count <= SampleMemory.slotCount
+        else { return nil }
+        let packets = UnsafeRawBufferPointer(memory.packets(sample.half))
+        var units: [[UInt8]] = []
+        for unit in sample.units {
+            guard unit.offset >= 0, unit.size > 0, unit.offset <= packets.count,
+                unit.size <= packets.count - unit.offset
+            else { return nil }
+            units.append(Array(packets[unit.offset..<unit.offset + unit.size]))
+        }
+        if !sample.continues { lumas = [:] }
+        for luma in sample.lumas {
+            let slot = UnsafeRawBufferPointer(memory.slot(luma.slot))
+            guard slot.count >= sample.width * rows else { return nil }
+            lumas[luma.pts] = Array(slot[..<(sample.width * rows)])
+        }
+        return units
+    }
+
+    /// Compares the next picture, in presentation order.
+    private mutating func compare(_ picture: DecodedPicture, _ sample: OutputSample, _ finding: inout OutputFinding)
+    {
+        guard let pts = pending.min(), let index = pending.firstIndex(of: pts) else {
+            finding.fault = finding.fault ?? "it has more pictures than frames"
+            return
+        }
+        pending.remove(at: index)
+        guard let luma = lumas.removeValue(forKey: pts) else { return }
+        guard picture.width == sample.width, picture.height == sample.height, let samples = picture.planes.first
+        else {
+            finding.fault =
+                finding.fault
+                ?? "a picture has \(picture.width)x\(picture.height) samples, its frame \(sample.width)x\(sample.height)"
+            return
+        }
+        let psnr = PictureQuality.psnr(
+            squaredError: Self.squaredError(samples, luma, sample, shift: picture.bitDepth - 8),
+            count: luma.count)
+        finding.compared += 1
+        finding.worst = min(finding.worst ?? psnr, psnr)
+        if let fault = quality.judge(psnr) { finding.fault = finding.fault ?? fault }
+    }
+
+    private static func squaredError(
+        _ samples: [UInt16], _ luma: [UInt8], _ sample: OutputSample, shift: Int
+    ) -> UInt64 {
+        let width = sample.width
+        var sum: UInt64 = 0
+        samples.withUnsafeBufferPointer { samples in
+            luma.withUnsafeBufferPointer { luma in
+                var place = 0
+                for row in stride(from: 0, to: sample.height, by: sample.rowStep) {
+                    var line: UInt32 = 0
+                    let start = row * width
+                    for column in 0..<width {
+                        let difference = Int32(samples[start + column] >> shift) - Int32(luma[place + column])
+                        line &+= UInt32(bitPattern: difference &* difference)
+                    }
+                    sum &+= UInt64(line)
+                    place += width
+                }
+            }
+        }
+        return sum
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
+import Testing
+
+@testable import HWDControlCommands
+
+@Suite("Diagnoses of machines")
+struct DiagnosisTests {
+    private static let software = EncoderDescription(
+        id: "org.hwdaemon.encoder.x265", name: "x265 3.5", codec: "hevc", hardware: false, version: "3.5",
+        bitDepths: [8, 10], pixelFormats: ["NV12"])
+
+    private static func node(
+        _ state: RenderNode.State, _ cause: ProbeCause?, pciID: String? = nil, reason: String = "a reason"
+    ) -> ProbeSnapshot {
+        var node = RenderNode(node: "/dev/dri/renderD128", state: state, reason: reason)
+        (node.cause, node.pciID) = (cause, pciID)
+        return ProbeSnapshot(encoders: [software], nodes: [node])
+    }
+
+    private static func command(_ snapshot: ProbeSnapshot, _ machine: Machine = Machine()) -> String? {
+        let diagnosis = Diagnosis(snapshot, machine)
+        return diagnosis.problems.count == 1 ? diagnosis.problems[0].command : nil
+    }
+
+    @Test("A machine and a container without a render node have different cures")
+    func noNode() {
+        let empty = ProbeSnapshot(encoders: [Self.software], nodes: [])
+        #expect(Diagnosis(empty, Machine()).problems.map(\.cause) == [.noRenderNode])
+        let contained = Diagnosis(empty, Machine(isContainer: true))
+        #expect(contained.problems.map(\.cause) == [.containerWithoutNode])
+        #expect(contained.problems.first?.command?.contains("--device /dev/dri") == true)
+        #expect(contained.encode.hardware == false && contained.encode.by == "x265 3.5")
+        #expect(contained.encode.reason == "this container has no render node (/dev/dri/renderD*)")
+    }
+
+    @Test("The group that owns the node is named")
+    func group() {
+        let machine = Machine(user: "alice", groups: ["/dev/dri/renderD128": "video"])
+        #expect(Self.command(Self.node(.permission, .permission), machine) == "usermod -aG video alice")
+        #expect(Self.command(Self.node(.permission, .permission)) == "usermod -aG render USER")
+    }
+
+    @Test(
+        "The package follows from the vendor",
+        arguments: [
+            ("8086:8a52", ProbeCause.driverMissing, "apt install intel-media-va-driver"),
+            ("1002:73bf", .driverMissing, "apt install mesa-va-drivers"),
+            ("10de:2204", .driverMissing, "apt install nvidia-vaapi-driver"),
+            ("8086:8a52", .noEncoder, "apt install intel-media-va-driver-non-free"),
+            ("8086:8a52", .hucFirmware, "apt install firmware-misc-nonfree && reboot"),
+            ("1002:73bf", .vcnFirmware, "apt install firmware-amd-graphics && reboot"),
+        ])
+    func package(_ pciID: String, _ cause: ProbeCause, _ command: String) {
+        #expect(Self.command(Self.node(.ready, cause, pciID: pciID)) == command)
+    }
+
+    @Test("Every known cause has a remedy, or a reason that names it", arguments: ProbeCause.allCases)
+    func everyCause(_ cause: ProbeCause) {
+        let isNamedByItsReason = cause == .permission || cause == .unknown
+        #expect((cause.remedy(pciID: "8086:8a52") == nil) == isNamedByItsReason)
+    }
+
+    @Test("Working hardware has no problem, and a path that fails beside it has one")
+    func working() {
+        var encoder = Self.software
+        (encoder.hardware, encoder.name, encoder.bitDepths) = (true, "iHD on /dev/dri/renderD128", [8])
+        var node = RenderNode(node: "/dev/dri/renderD128", state: .ready)
+        node.driver = "iHD"
+        var decoder = CodecPath(
+            id: "hevc-main-decode", codec: "hevc", operation: .decode, profile: "main", bitDepth: 8,
+            device: node.node,
+            driver: "iHD")
+        (decoder.claimed, decoder.verified) = (true, true)
+        var snapshot = ProbeSnapshot(encoders: [encoder, Self.software], nodes: [node], paths: [decoder])
+        let healthy = Diagnosis(snapshot, Machine())
+        #expect(healthy.problems.isEmpty && healthy.encode.hardware && healthy.decode.hardware)
+        #expect(healthy.encode.by == "HEVC of 8 bits by iHD on /dev/dri/renderD128" && healthy.encode.reason == nil)
+
+        var broken = decoder
+        (broken.id, broken.operation, broken.verified) = ("hevc-main10-encode", .encode, false)
+        (broken.reason, broken.cause) = ("disabled by the quirk q: it returns wrong pictures", .quirk)
+        snapshot.paths.append(broken)
+        let partly = Diagnosis(snapshot, Machine())
+        #expect(partly.encode.hardware && partly.problems.map(\.cause) == [.quirk])
+        #expect(partly.problems.first?.problem == "hevc-main10-encode: \(broken.reason ?? "")")
+    }
+
+    @Test("Paragraphs break at spaces and keep long words")
+    func paragraphs() {
+        let text = Paragraphs.paragraph("Title", "one two three four", indent: 7, columns: 16)
+        #expect(text == "Title  one two\n       three\n       four")
+        #expect(Paragraphs.paragraph("", "abcdefghijkl", indent: 2, columns: 6) == "  abcdefghijkl")
+    }
+
+    @Test("OpenMetrics text becomes Prometheus's format")
+    func prometheus() {
+        let open = """
+            # TYPE a counter
+            # UNIT a bytes
+            # HELP a Some \\"bytes\\" of C:\\\\ and more.
+            a_total{x="# HELP"} 3
+            # TYPE b info
+            # HELP b Facts.
+            b_info{version="1"} 1
+            # TYPE c gauge
+            # HELP c Some.
+            c 2
+            # EOF
+
+            """
+        #expect(
+            PrometheusText.text(open) == """
+                # TYPE a_total counter
+                # HELP a_total Some "bytes" of C:\\\\ and more.
+                a_total{x="# HELP"} 3
+                # TYPE b_info gauge
+                # HELP b_info Facts.
+                b_info{version="1"} 1
+                # TYPE c gauge
+                # HELP c Some.
+                c 2
+
+                """)
+    }
+}

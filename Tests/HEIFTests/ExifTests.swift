@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDHEIF
+import Testing
+
+@Suite struct ExifTests {
+    private func exif(_ name: String) throws -> [UInt8] {
+        let source = try Clips.source(name.hasPrefix("/") ? name : Clips.path(name))
+        let file = try HEIFFile(source)
+        let primary = try #require(file.primary)
+        let item = try #require(file.metadata(of: primary).first { $0.kind == .exif })
+        return try file.exif(item.id, from: source)
+    }
+
+    /// Values of exiftool 12.57 (-n).
+    @Test(.needsMediaSet) func readsWhatExiftoolReads() throws {
+        let arrow = try #require(ExifFields(tiff: exif("still_arrow.heic")))
+        #expect(arrow.make == "Apple" && arrow.model == "iPhone 8 Plus" && arrow.software == "11.4.1")
+        #expect(arrow.orientation == 6 && arrow.isoSpeed == 25 && arrow.date == "2018:07:31 14:52:07")
+        #expect(arrow.lens == "iPhone 8 Plus back dual camera 3.99mm f/1.8" && arrow.exposureTime == 1.0 / 33)
+        #expect(arrow.fNumber == 1.8 && arrow.focalLength == 3.99)
+        let sony = try #require(ExifFields(tiff: exif("still_exif_xmp.heic")))
+        #expect(sony.make == "SONY" && sony.model == "ILCE-7SM3" && sony.orientation == nil && sony.isoSpeed == 80)
+        #expect(sony.exposureTime == 0.005 && sony.fNumber == 3.2 && sony.lens == "FE 24-70mm F2.8 GM")
+        let plain = try #require(ExifFields(tiff: exif("heic/C034_exif_no_offset.heic")))
+        #expect(plain.date == "2016:02:15 09:37:31" && plain.make == nil)
+    }
+
+    @Test func theOrientationAloneIsReplaced() throws {
+        let tiff = try exif(Clips.still)
+        for isLittle in [true, false] {
+            var bytes = WritingTests.tiff(orientation: 6)
+            if !isLittle {
+                bytes = [0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0]
+            }
+            #expect(ExifFields(tiff: bytes)?.orientation == 6)
+            let upright = try #require(ExifFields.replacingOrientation(in: bytes, with: 1))
+            #expect(ExifFields(tiff: upright)?.orientation == 1)
+            #expect(zip(bytes, upright).count { $0 != $1 } == 1 && upright.count == bytes.count)
+        }
+        #expect(ExifFields.replacingOrientation(in: [1, 2, 3], with: 1) == nil)
+        #expect(ExifFields.replacingOrientation(in: tiff, with: 1)?.count == tiff.count)
+    }
+
+    @Test func everyPrefixAndMutationIsReadOrRefused() throws {
+        let tiff = try exif(Clips.still)
+        for length in 0..<tiff.count { _ = ExifFields(tiff: Array(tiff.prefix(length))) }
+        var random = SplitMix(state: 1)
+        var read = 0
+        for _ in 0..<5000 {
+            var bytes = tiff
+            for _ in 0..<3 {
+                bytes[Int.random(in: 4..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            read += ExifFields(tiff: bytes) == nil ? 0 : 1
+        }
+        #expect(read == 5000)
+    }
+}

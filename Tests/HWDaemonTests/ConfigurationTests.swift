@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWDTransport
+import Testing
+
+@Suite("Wrong configurations", .serialized)
+struct ConfigurationTests {
+    @Test func aRejectedReloadIsInTheStatusUntilOneSucceeds() throws {
+        let manager = try NotifySocket(abstract: true)
+        let broker = try BrokerProcess(environment: ["NOTIFY_SOCKET": manager.address])
+        let serving = "STATUS=Serving 0 sessions."
+        try broker.configure("MaxSessions=5\nMaxSession=7\nStallTimeout=soon\n")
+        try broker.child.kill(SIGHUP)
+        let fault = "\(broker.folder)/config/hwdaemon.conf:2: there is no key MaxSession"
+        try manager.wait(
+            for: "\(serving) The configuration was rejected, the one before stays: \(fault) (and 1 more)")
+        manager.forget()
+        try broker.configure("MaxSessions=5\n")
+        try broker.child.kill(SIGHUP)
+        try manager.wait(for: serving)
+    }
+
+    @Test("The configuration can be checked without a daemon", arguments: [true, false])
+    func checksAConfiguration(_ isValid: Bool) throws {
+        let broker = try BrokerProcess()
+        try broker.configure(isValid ? "MaxSessions=5\n" : "MaxSessions=5\nMaxSession=7\n")
+        let path = "\(broker.folder)/check"
+        let output = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(output) }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--check-config", "--config", "\(broker.folder)/config"],
+            files: [.init(output, as: 1), .init(output, as: 2)])
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(isValid ? 0 : 78))
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.contains(isValid ? "the configuration is valid" : "/config/hwdaemon.conf:2: there is no key"))
+    }
+
+    @Test func refusesADirectoryThatDoesNotExist() throws {
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon", arguments: ["--check-config", "--config", "/nonexist"])
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
+    }
+
+    @Test func refusesToStartWithAWrongLine() throws {
+        let folder = "/tmp/hwdaemon-test-\(getpid())-wrong"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try "MaxSessions=3\nStallTimeout=soon\n".write(
+            toFile: "\(folder)/hwdaemon.conf", atomically: false, encoding: .utf8)
+        let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        defer { close(log) }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--socket", "\(folder)/socket", "--config", folder], files: [.init(log, as: 2)])
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
+        let text = try String(contentsOfFile: "\(folder)/log", encoding: .utf8)
+        #expect(text.contains("\(folder)/hwdaemon.conf:2: StallTimeout takes"))
+        #expect(access("\(folder)/socket", F_OK) != 0)
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Testing
+
+@testable import HWDSessions
+
+@Suite("Wrong pictures")
+struct PictureQualityTests {
+    @Test("PSNR of 8-bit samples")
+    func formula() {
+        #expect(PictureQuality.psnr(squaredError: 0, count: 100) == PictureQuality.equal)
+        // A mean squared error of 1 is 20 log10 255.
+        #expect(abs(PictureQuality.psnr(squaredError: 100, count: 100) - 48.1308) < 0.0001)
+        #expect(PictureQuality.psnr(squaredError: 255 * 255 * 100, count: 100) == 0)
+    }
+
+    @Test("A picture below 15 dB is wrong from the first on")
+    func floor() {
+        var quality = PictureQuality()
+        #expect(quality.judge(15) == nil)
+        #expect(quality.judge(14.9)?.contains("14.9 dB") == true)
+    }
+
+    @Test("So is one 15 dB below the median, once there are eight; wrong ones do not count")
+    func median() {
+        var early = PictureQuality()
+        for _ in 0..<7 { #expect(early.judge(50) == nil) }
+        #expect(early.judge(20) == nil)
+        var quality = PictureQuality()
+        for value in [48.0, 49, 50, 51, 52, 50, 49, 51] { #expect(quality.judge(value) == nil) }
+        for _ in 0..<20 { #expect(quality.judge(35) != nil) }
+        #expect(quality.judge(35.1) == nil)
+    }
+}
