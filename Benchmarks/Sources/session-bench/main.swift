@@ -145,8 +145,8 @@ do {
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
-            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|kept|not-kept|"
-                + "recovery|verification COUNT"
+            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
+                + "kept|not-kept|recovery|verification COUNT"
         )
         exit(64)
     }
