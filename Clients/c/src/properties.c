@@ -19,6 +19,7 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     // Before frames that other threads append meanwhile. Where the worker is lost, hwdi_lose removes it.
     added->sent = true;
     hwdi_append(session, added);
+    const uint64_t serial = added->serial;
     waiter reply = {0};
     hwdi_expect(session, &reply);
     result = hwdi_send(session, SET_PROPERTIES, &part, 1, -1, deadline);
@@ -28,6 +29,9 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
         hwdi_forget(session, &reply);
         free(reply.body);
     }
+    // A worker that is lost after its answer takes the entry with it, and the next one does not have the properties.
+    added = hwdi_find_entry(session, serial);
+    if (!added) return result == 0 ? HWDI_LOST : result;
     if (result == HWDI_LOST) return result;
     added->confirmed = result == 0;
     if (result < 0) hwdi_remove_entry(session, added);
