@@ -55,6 +55,12 @@ void hwdi_remove_entry(hwd_session *session, entry *removed) {
     hwdi_free_entry(removed);
 }
 
+entry *hwdi_find_entry(hwd_session *session, uint64_t serial) {
+    entry *at = session->log;
+    while (at && at->serial != serial) at = at->next;
+    return at;
+}
+
 entry *hwdi_find_frame(hwd_session *session, uint64_t number) {
     entry *at = session->log;
     while (at && (at->kind != FRAME_ENTRY || at->number != number)) at = at->next;
@@ -143,8 +149,7 @@ int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
         hwdi_end_turn(session);
     }
     if (result == HWDI_LOST) return 0;
-    entry *at = session->log;
-    while (at && at->serial != serial) at = at->next;
+    entry *at = hwdi_find_entry(session, serial);
     if (!at || at->sent || (at->next && !session->end)) return session->end ? result : 0;
     hwdi_remove_entry(session, at);
     return result;

@@ -246,6 +246,8 @@ entry *hwdi_new_entry(enum entry_kind kind, uint32_t opcode, const struct iovec 
 void hwdi_free_entry(entry *freed);
 void hwdi_append(hwd_session *session, entry *added);
 void hwdi_remove_entry(hwd_session *session, entry *removed);
+// The log's entry of a serial number; NULL: it was removed.
+entry *hwdi_find_entry(hwd_session *session, uint64_t serial);
 entry *hwdi_find_frame(hwd_session *session, uint64_t number);
 // Frames that the worker has not read.
 uint32_t hwdi_unread(const hwd_session *session);
