@@ -26,8 +26,16 @@ struct PictureQualityTests {
         for _ in 0..<7 { #expect(early.judge(50) == nil) }
         #expect(early.judge(20) == nil)
         var quality = PictureQuality()
-        for value in [48.0, 49, 50, 51, 52, 50, 49, 51] { #expect(quality.judge(value) == nil) }
-        for _ in 0..<20 { #expect(quality.judge(35) != nil) }
-        #expect(quality.judge(35.1) == nil)
+        for value in [34.0, 35, 36, 37, 38, 36, 35, 37] { #expect(quality.judge(value) == nil) }
+        for _ in 0..<20 { #expect(quality.judge(21) != nil) }
+        #expect(quality.judge(21.1) == nil)
+    }
+
+    @Test("Black pictures and titles, which are nearly equal, do not make usual ones wrong")
+    func blackPictures() {
+        var quality = PictureQuality()
+        for _ in 0..<200 { #expect(quality.judge(PictureQuality.equal) == nil) }
+        #expect(quality.judge(30) == nil)
+        #expect(quality.judge(25) != nil)
     }
 }

@@ -25,10 +25,10 @@ import Testing
     static let mappings: [(request: [String: PropertyValue], modes: [String], outcome: [Int], notes: Int)] = [
         (["QP": .int(30)], ["CQP", "VBR"], [16, 0, 100, 0, 0], 0),
         ([:], ["CQP", "CBR", "VBR"], [16, 0, 100, 0, 0], 0),
-        ([:], ["CQP", "ICQ", "QVBR"], [0x40, 0, 100, 0, 21], 0),
+        ([:], ["CQP", "ICQ", "QVBR"], [0x40, 0, 100, 0, 25], 0),
         (["Quality": .double(0)], ["ICQ"], [0x40, 0, 100, 0, 40], 0),
         (["Quality": .double(1)], ["ICQ"], [0x40, 0, 100, 0, 2], 0),
-        (["DataRateLimits": limits], ["CQP", "ICQ", "QVBR"], [0x400, 2_000_000, 100, 2_000_000, 21], 0),
+        (["DataRateLimits": limits], ["CQP", "ICQ", "QVBR"], [0x400, 2_000_000, 100, 2_000_000, 25], 0),
         (["DataRateLimits": limits], ["CQP", "VBR"], [4, 2_000_000, 100, 2_000_000, 0], 0),
         (["AverageBitRate": .int(1_000_000)], ["CQP", "CBR", "VBR"], [4, 2_000_000, 50, 1_000_000, 0], 0),
         (
