@@ -205,9 +205,18 @@ final class Demuxer {
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
         if let series = file.series { av_dict_set_int(&options, "start_number", Int64(series.first), 0) }
-        let format = file.series == nil ? nil : av_find_input_format("image2")
+        let name = file.series != nil ? "image2" : beginsWithVPS(file) ? "hevc" : nil
+        let format = name.flatMap { av_find_input_format($0) }
         let code = avformat_open_input(&context, InputFile.url(file.path), format, &options)
         return (code, av_dict_get(options, "framerate", nil, 0) != nil)
+    }
+
+    /// Whether a file begins with a start code and a video parameter set (H.265 7.3.1.2, Annex B); libavformat does not
+    /// recognize short streams by it.
+    private static func beginsWithVPS(_ file: InputFile) -> Bool {
+        let first = file.bytes(at: 0, upTo: 6)
+        let unit = first.starts(with: [0, 0, 0, 1]) ? first.dropFirst(4) : first.dropFirst(3)
+        return (first.starts(with: [0, 0, 1]) || first.starts(with: [0, 0, 0, 1])) && unit.starts(with: [0x40, 1])
     }
 
     /// Probes the streams, which may decode a picture of each.

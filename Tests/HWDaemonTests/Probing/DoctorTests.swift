@@ -76,8 +76,10 @@ struct DoctorTests {
     }
 
     @Test func aMissingDriverNamesItsFile() throws {
-        let problem = try problem(
-            broker("ready", changing: ["LIBVA_DRIVER_NAME": "", "FAKE_VA_KERNEL": "amdgpu"]))
+        var environment = try FakeDriver.environment("ready")
+        environment["LIBVA_DRIVER_NAME"] = nil
+        environment["FAKE_VA_KERNEL"] = "amdgpu"
+        let problem = try problem(BrokerProcess(devices: "/dev/null", environment: environment))
         #expect(problem.cause == .driverMissing && problem.problem.contains("radeonsi_drv_video.so"), "\(problem)")
     }
 
