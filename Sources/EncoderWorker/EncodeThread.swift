@@ -83,7 +83,7 @@ struct EncodeThread {
                     lastTask = .now
                 case .timedOut:
                     try sendReady()
-                    if MonotonicTime.now >= lastTask + OutputSampler.idleTime { sampler?.close(isLast: false) }
+                    if MonotonicTime.now >= lastTask + OutputSampler.idleTime { sampler?.closeIdle() }
                 case .closed: return
                 }
             } catch {

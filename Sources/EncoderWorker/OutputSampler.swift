@@ -75,6 +75,8 @@ final class OutputSampler {
 
     /// Frames from one sample to the next.
     private static let interval = 250
+    /// Frames that a hardware encoder's pyramid reorders.
+    private static let mostReordered = 8
     /// How long an answer may take.
     private static let timeout = Duration.seconds(2)
     /// How long a sample waits for more pictures while the client sends none.
@@ -109,7 +111,8 @@ final class OutputSampler {
         let interval = configuration.keyFrameInterval
         let isKeyFrame = number == 0 || isForced || number == lastKeyFrame + interval
         if isKeyFrame, toRecord == 0, lastSample.map({ number - $0 >= Self.interval }) ?? true {
-            toRecord = sampleSize
+            // Pictures are coded before some that are shown earlier.
+            toRecord = sampleSize + Self.mostReordered
         }
         guard checksAll || toRecord > 0 else { return }
         if toRecord > 0 { toRecord -= 1 }
@@ -220,6 +223,10 @@ final class OutputSampler {
     /// Gives what there is of a sample, because no more packets come soon.
     func close(isLast: Bool) { give(isLast: isLast || !checksAll) }
 
+    /// Gives what there is while the client sends nothing, and then makes the decoder return what it keeps: the client may wait
+    /// for these packets. What follows is checked from the next key frame on.
+    func closeIdle() { close(isLast: sample == nil && given == nil) }
+
     // MARK: - Answers
 
     /// The packets that need not be held any longer.
@@ -234,7 +241,11 @@ final class OutputSampler {
                 let confirmed = memory.confirmedTime
                 ready = held.prefix(givenCount).prefix { $0.picture.pts < confirmed }.count
                 self.given = nil
-            case .nobody: throw SessionError(.videoEncoderMalfunction, "the encoder's pictures are wrong")
+            case .nobody:
+                // The broker ends this process with the checker's reason.
+                if MonotonicTime.now >= given.deadline + Self.timeout {
+                    throw SessionError(.videoEncoderMalfunction, "the encoder's pictures are wrong")
+                }
             case .ended: stop("there is no process that checks its output")
             case .checker:
                 if MonotonicTime.now >= given.deadline {

@@ -23,8 +23,9 @@ struct PictureQualityTests {
     @Test("So is one 15 dB below the median, once there are eight; wrong ones do not count")
     func median() {
         var early = PictureQuality()
-        for _ in 0..<7 { #expect(early.judge(50) == nil) }
-        #expect(early.judge(20) == nil)
+        for value in [50.0, 20, 50, 50, 50, 50, 50] { #expect(early.judge(value) == nil) }
+        // The second one is judged again.
+        #expect(early.judge(50)?.contains("20.0 dB") == true)
         var quality = PictureQuality()
         for value in [34.0, 35, 36, 37, 38, 36, 35, 37] { #expect(quality.judge(value) == nil) }
         for _ in 0..<20 { #expect(quality.judge(21) != nil) }

@@ -31,21 +31,22 @@ public struct PictureQuality: Sendable {
         return min(equal, 10 * log10(255 * 255 * Double(count) / Double(squaredError)))
     }
 
-    /// Judges the next picture.
+    /// Judges the next picture; the first are judged again when there is a median.
     ///
     /// - Returns: why it is wrong, as a clause; nil where it is not.
     public mutating func judge(_ psnr: Double) -> String? {
         if psnr < Self.floor { return "a picture differs from its frame (\(Self.text(psnr)) dB)" }
-        let sorted = known.sorted()
-        if sorted.count >= Self.enough {
-            let median = sorted[sorted.count / 2]
-            if psnr <= min(median, Self.highestMedian) - Self.drop {
-                return "a picture differs from its frame (\(Self.text(psnr)) dB, \(Self.text(median)) dB before)"
-            }
-        }
+        if known.count >= Self.enough, let fault = fault(of: psnr) { return fault }
         if known.count == Self.most { known.removeFirst() }
         known.append(psnr)
-        return nil
+        return known.count == Self.enough ? fault(of: known.min() ?? psnr) : nil
+    }
+
+    /// Why a picture is wrong beside the known ones.
+    private func fault(of psnr: Double) -> String? {
+        let median = known.sorted()[known.count / 2]
+        guard psnr <= min(median, Self.highestMedian) - Self.drop else { return nil }
+        return "a picture differs from its frame (\(Self.text(psnr)) dB, the median is \(Self.text(median)) dB)"
     }
 
     private static func text(_ value: Double) -> String {
