@@ -226,7 +226,7 @@ extension EndToEnd {
             #expect(document.runs.map(\.usingHardware) == [true, true, false, false])
             #expect(document.runs.allSatisfy { $0.psnr > 25 && $0.ssim > 0.7 && $0.workerPeak > 1 << 20 })
             let text = try String(contentsOfFile: plot, encoding: .utf8)
-            #expect(text.contains("class=\"hardware\"") && text.contains("class=\"software\""))
+            #expect(text.contains("class=\"hardware c") && text.contains("class=\"software c"))
         }
     }
 }
