@@ -115,7 +115,9 @@ extension EndToEndFaults {
             _ = try join("joined.\(ending)", try parts("in.mp4", count: 3), from: "in.mp4")
             #expect(try Probe(path("joined.\(ending)")).frameTimes().count == 96)
             #expect(try Probe(path("joined.\(ending)")).decodingMessages() == "")
-            #expect(try Probe(path("joined.\(ending)")).audioCodecs() == (ending == "hevc" ? [] : ["aac"]))
+            // ffprobe lists the streams of a program twice.
+            let sound = Set(try Probe(path("joined.\(ending)")).audioCodecs())
+            #expect(sound == (ending == "hevc" ? [] : ["aac"]))
         }
 
         /// The segments of the JSON document.
