@@ -224,7 +224,9 @@ final class OutputSampler {
     func close(isLast: Bool) { give(isLast: isLast || !checksAll) }
 
     /// Gives what there is while the client sends nothing, and then makes the decoder return what it keeps: the client may wait
-    /// for these packets. What follows is checked from the next key frame on.
+    /// for these packets.
+    ///
+    /// What follows is checked from the next key frame on.
     func closeIdle() { close(isLast: sample == nil && given == nil) }
 
     // MARK: - Answers

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The bytes of a file. This module does no I/O of its own.
+/// The bytes of a file.
+///
+/// This module does no I/O of its own.
 public protocol ByteSource {
     /// Bytes of the file.
     var length: UInt64 { get }

@@ -43,7 +43,8 @@ import Testing
         (0...20_000).map { Double(Float(limit * Double($0) / 20_000 * Double($0) / 20_000)) }
     }
 
-    @Test("light for half floats is within an eighth of their unit", arguments: CurveFitTests.curves, [false, true])
+    @Test(
+        "light for half floats is within an eighth of their unit", arguments: CurveFitTests.curves, [false, true])
     func light(_ transfer: TransferFunction, isAVX2: Bool) throws {
         let plan = try Self.plan((.p010, transfer), (.rgba16f, .linear))
         let fit = try #require(plan.forwardFit(isAVX2 ? [Self.eight] : Self.steps))

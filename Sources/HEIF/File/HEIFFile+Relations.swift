@@ -26,7 +26,9 @@ public struct MetadataItem: Hashable, Sendable {
 }
 
 extension HEIFFile {
-    /// The thumbnails of a picture, smallest first. Some files have the reference the wrong way round.
+    /// The thumbnails of a picture, smallest first.
+    ///
+    /// Some files have the reference the wrong way round.
     public func thumbnails(of id: UInt32) -> [PictureDescription] {
         guard let picture = try? picture(id) else { return [] }
         let named = references.origins("thmb", of: id) + references.targets("thmb", of: id)

@@ -25,7 +25,9 @@ struct ItemReferences: Sendable {
 
     init() {}
 
-    /// Reads an `iref` box. What names an item that does not exist is left out, but for inputs of derivations.
+    /// Reads an `iref` box.
+    ///
+    /// What names an item that does not exist is left out, but for inputs of derivations.
     init(_ body: ArraySlice<UInt8>, _ items: ItemTable) throws(BoxError) {
         var fields = BoxFields("iref", body)
         let width = try fields.versionAndFlags(upTo: 1).version == 0 ? 2 : 4

@@ -2,7 +2,9 @@
 
 /// The fields of an Exif structure that describe a photograph, read from its TIFF structure (Exif 2.32, 4.6).
 public struct ExifFields: Hashable, Sendable {
-    /// 1…8 (tag 0x0112); nil where it is not there. In HEIF files it says nothing about how the picture is shown.
+    /// 1…8 (tag 0x0112); nil where it is not there.
+    ///
+    /// In HEIF files it says nothing about how the picture is shown.
     public private(set) var orientation: Int?
     public private(set) var make: String?
     public private(set) var model: String?
@@ -39,7 +41,9 @@ public struct ExifFields: Hashable, Sendable {
         static let lens = 0xA434
     }
 
-    /// Reads a structure; nil where it is none. Damaged fields are left out.
+    /// Reads a structure; nil where it is none.
+    ///
+    /// Damaged fields are left out.
     public init?(tiff: [UInt8]) {
         guard let reader = TIFFReader(tiff), let first = reader.number(4, 4) else { return nil }
         read(reader, at: first)

@@ -14,7 +14,9 @@ public struct DecodePlan: Hashable, Sendable {
 
     /// A part of a decoded picture and its place in the result.
     public struct Copy: Hashable, Sendable {
-        /// The coded item. Items come several times where several places show them.
+        /// The coded item.
+        ///
+        /// Items come several times where several places show them.
         public var item: UInt32
         /// The part of its decoded picture, cropped by the stream's window.
         public var source: PixelRect

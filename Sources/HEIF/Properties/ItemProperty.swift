@@ -56,7 +56,9 @@ public enum ItemProperty: Hashable, Sendable {
     /// Properties of light that are kept as they are.
     static let lights: Set<FourCC> = ["mdcv", "clli", "cclv", "amve", "reve"]
 
-    /// Reads the body of a property's box. Faults are kept: a property that no picture uses harms none.
+    /// Reads the body of a property's box.
+    ///
+    /// Faults are kept: a property that no picture uses harms none.
     init(_ type: FourCC, _ body: ArraySlice<UInt8>) {
         if Self.lights.contains(type) {
             self = .light(type, Array(body))

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /// What a decoder remembers of packets beyond their pictures: parameter sets, and SEI messages that apply until they are
-/// replaced. Reads NAL units as far as the first slice; a worker checks packets, this code only looks into them.
+/// replaced.
+///
+/// Reads NAL units as far as the first slice; a worker checks packets, this code only looks into them.
 struct StreamUnits {
     /// How packets delimit NAL units.
     enum Framing {

@@ -79,7 +79,9 @@ extension EncodeCommand {
         }
     }
 
-    /// The options that all parts of a video have in common. The GPU is not one of them: each machine has its own.
+    /// The options that all parts of a video have in common.
+    ///
+    /// The GPU is not one of them: each machine has its own.
     private var partOptions: [String] { codingWords.filter { $0.name != "--device" }.map(\.description) }
 
     /// A digest of what the preset sets, without its names; nil without a preset.

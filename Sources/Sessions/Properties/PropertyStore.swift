@@ -41,7 +41,8 @@ public struct PropertyStore: Sendable {
         let near = PropertyTable.rows(of: backend).first { $0.key.rawValue.lowercased() == name.lowercased() }
         let hint = near.map { ": did you mean \($0.key.rawValue)?" } ?? ""
         return SessionError(
-            .propertyNotSupported, "there is no property \(name)\(hint.isEmpty ? ":" : hint) hwctl properties lists them")
+            .propertyNotSupported,
+            "there is no property \(name)\(hint.isEmpty ? ":" : hint) hwctl properties lists them")
     }
 
     private func writableRow(_ name: String, isOpen: Bool) throws(SessionError) -> PropertySpec {

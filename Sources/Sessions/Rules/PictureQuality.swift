@@ -7,7 +7,9 @@ public struct PictureQuality: Sendable {
     public static let floor = 15.0
     /// In dB: so far below the session's median a picture shows something else.
     public static let drop = 15.0
-    /// In dB: a higher median counts as this. Black pictures and titles are nearly equal to their frames, and what follows them
+    /// In dB: a higher median counts as this.
+    ///
+    /// Black pictures and titles are nearly equal to their frames, and what follows them
     /// need not be.
     public static let highestMedian = 40.0
     /// Pictures from which there is a median.

@@ -66,7 +66,8 @@ final class CurveTables {
     func octaves(_ samples: [Float], limit: Double = 65536, isOdd: Bool = false) -> hwd_curve {
         let lowest = Float(sign: .plus, exponent: LogTable.lowest, significand: 1)
         return hwd_curve(
-            segments: hwd_segments(), pairs: pairs(samples), count: Int32(samples.count), limit: Float(min(limit, 65536)), scale: 0,
+            segments: hwd_segments(), pairs: pairs(samples), count: Int32(samples.count),
+            limit: Float(min(limit, 65536)), scale: 0,
             first: Int32(lowest.bitPattern >> 17), tiny: 1 / lowest, odd: isOdd)
     }
 }
