@@ -14,7 +14,7 @@ private struct TransferBench {
     /// Bytes of one copy: it moves as many bytes as a conversion reads and writes.
     let copySize: Int
     let threadCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-    private let from, to: FrameLayout
+    private let from, to: (layout: FrameLayout, size: Int)
     private let source: SharedMemory
     private let target: SharedMemory
     private let copy: UnsafeMutableRawBufferPointer
