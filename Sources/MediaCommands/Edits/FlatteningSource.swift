@@ -20,7 +20,7 @@ final class FlatteningSource: VideoSource {
     private let pool: FramePool
     private var compositor: (key: Key, value: BackgroundCompositor)?
     /// The samples of a picture that this process decoded.
-    private var scratch: UnsafeMutableRawBufferPointer?
+    private let reader = FrameSamples()
 
     /// What a compositor depends on.
     private struct Key: Hashable {
@@ -42,8 +42,6 @@ final class FlatteningSource: VideoSource {
             slotCount: FrameSender.framesInFlight(slotSize: size) + FrameTransfer.depth + Self.otherFrames)
     }
 
-    deinit { scratch?.deallocate() }
-
     func next() throws -> SourceItem? {
         guard let item = try source.next() else { return nil }
         guard case .frame(let frame) = item, frame.format.hasAlpha else { return item }
@@ -56,7 +54,7 @@ final class FlatteningSource: VideoSource {
         }
         let pool = pool
         do {
-            let (memory, layout) = try samples(frame)
+            let (memory, layout) = try reader.samples(of: frame)
             try compositor(for: frame).flatten(
                 memory, layout, width: frame.width, height: frame.height, to: pool.bytes(of: slot))
             try frame.release()
@@ -80,20 +78,5 @@ final class FlatteningSource: VideoSource {
             frame.color, width: frame.width, height: frame.height, isPremultiplied: key.mode == .premultiplied)
         compositor = (key, made)
         return made
-    }
-
-    private func samples(_ frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {
-        switch frame.place {
-        case .session(let memory, _, let layout): return (memory.bytes, layout)
-        case .local(let decoded):
-            let packed = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
-            if scratch?.count ?? 0 < packed.size {
-                scratch?.deallocate()
-                scratch = .allocate(byteCount: packed.size, alignment: FrameLayout.rowAlignment)
-            }
-            guard let scratch else { throw CommandFailure(.software, "there is no memory for a picture") }
-            try decoded.copy(to: scratch, packed.layout)
-            return (UnsafeRawBufferPointer(scratch), packed.layout)
-        }
     }
 }

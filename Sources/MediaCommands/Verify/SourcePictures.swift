@@ -20,7 +20,7 @@ final class SourcePictures: ComparedPictures {
     private var last: SourceFrame?
     private var colors: StreamColor
     /// The samples of a picture that this process decoded.
-    private var scratch: UnsafeMutableRawBufferPointer?
+    private let reader = FrameSamples()
 
     /// - Parameter range: the part of the input that is compared; nil for all of it.
     init(
@@ -35,7 +35,6 @@ final class SourcePictures: ComparedPictures {
     }
 
     deinit {
-        scratch?.deallocate()
         turned?.deallocate()
     }
 
@@ -70,7 +69,7 @@ final class SourcePictures: ComparedPictures {
     private func view(_ frame: SourceFrame) throws -> PictureView {
         let aperture = showsAperture ? input.reader.video.cleanAperture : nil
         let part = geometry?.part ?? PictureOutput.shownPart(aperture, width: frame.width, height: frame.height)
-        let (memory, layout) = try samples(frame)
+        let (memory, layout) = try reader.samples(of: frame)
         let view = try PictureView(
             memory: memory, layout: layout, format: frame.format, width: frame.width, height: frame.height,
             part: part)
@@ -97,20 +96,5 @@ final class SourcePictures: ComparedPictures {
             memory: UnsafeRawBufferPointer(turned), layout: packed.layout, format: view.format, width: size.width,
             height: size.height,
             part: PictureRectangle(x: 0, y: 0, width: UInt32(size.width), height: UInt32(size.height)))
-    }
-
-    private func samples(_ frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {
-        switch frame.place {
-        case .session(let memory, _, let layout): return (memory.bytes, layout)
-        case .local(let decoded):
-            let packed = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
-            if scratch?.count ?? 0 < packed.size {
-                scratch?.deallocate()
-                scratch = .allocate(byteCount: packed.size, alignment: FrameLayout.rowAlignment)
-            }
-            guard let scratch else { throw CommandFailure(.software, "there is no memory for a picture") }
-            try decoded.copy(to: scratch, packed.layout)
-            return (UnsafeRawBufferPointer(scratch), packed.layout)
-        }
     }
 }
