@@ -137,6 +137,15 @@ void finish_decoding(decoding *run) {
     CHECK(run->answers == answers + 1);
 }
 
+void drain_decoded(decoding *run) {
+    enum { QUIET = 40 };
+    hwd_event event;
+    HWD_INIT(event);
+    int result;
+    while ((result = hwd_next_event(run->session, &event, QUIET)) > 0) take(run, &event);
+    CHECK(result == 0);
+}
+
 void kill_decoder(decoding *run, uint32_t deaths) {
     hwd_session_info info;
     HWD_INIT(info);

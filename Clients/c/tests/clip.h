@@ -46,6 +46,8 @@ int send_packet(decoding *run, int index, uint32_t flags);
 bool fetch_decoded(decoding *run, bool wait);
 // Waits for the answer to a request for all pictures.
 void finish_decoding(decoding *run);
+// Takes what comes until nothing has come for a while: all pictures but those that the decoder holds back.
+void drain_decoded(decoding *run);
 // Kills the process, after the session has met so many deaths.
 void kill_decoder(decoding *run, uint32_t deaths);
 // Frees everything; every picture has come.

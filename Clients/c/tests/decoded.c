@@ -18,6 +18,8 @@ static bool decode_clip(hwd_daemon *daemon, const clip *of, const char *kills, b
         CHECK(send_packet(&run, index, 0) == 0);
         if (index % 3 == 2) CHECK(fetch_decoded(&run, false));
         if (index + 1 != next) continue;
+        // In turns a process with packets to decode, and one whose pictures have come.
+        if (next % 2 == 0) drain_decoded(&run);
         kill_decoder(&run, deaths++);
         next = *rest == ',' ? strtol(rest + 1, &rest, 10) : 0;
     }

@@ -156,7 +156,10 @@ static void test_sets(hwd_daemon *daemon, const clip *of) {
         if (change) CHECK(hwd_change_format(run.session, of->record, of->record_size, TIMEOUT) == 0);
         for (int index = 0; index < of->count; index++) {
             CHECK(send_packet(&run, index, 0) == 0 && fetch_decoded(&run, false));
-            if (index == 40 || index == 55) kill_decoder(&run, index == 55);
+            if (index == 40 || index == 55) {
+                drain_decoded(&run);
+                kill_decoder(&run, index == 55);
+            }
             if (change && index == 40) CHECK(hwd_can_accept_format(run.session, of->record, of->record_size, TIMEOUT) == 0);
         }
         finish_decoding(&run);
