@@ -99,10 +99,11 @@ class Server:
         return int(Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii").count(" "))
 
     def has_ended(self, pid=None):
-        if pid in (None, self.process.pid) and self.process.poll() is not None:
+        pid = pid or self.pid
+        if pid == self.process.pid and self.process.poll() is not None:
             return True
         try:
-            return ") Z " in Path(f"/proc/{pid or self.pid}/stat").read_text(encoding="ascii", errors="replace")
+            return ") Z " in Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         except OSError:
             return True
 

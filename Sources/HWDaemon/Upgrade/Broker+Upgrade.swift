@@ -144,7 +144,9 @@ extension Broker {
 
     /// Ends the daemon if another serves in its place and nothing is left to finish.
     func endIfRelieved() {
-        guard phase == .relieved, workers.isEmpty, openConnections.isEmpty, predecessor == nil else { return }
+        // Connections cannot be handed to a daemon that has ended.
+        let isWaiting = !openConnections.isEmpty && successor?.isConnected == true
+        guard phase == .relieved, workers.isEmpty, !isWaiting, predecessor == nil else { return }
         prober.stop()
         endSessions()
     }

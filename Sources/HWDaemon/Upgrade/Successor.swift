@@ -28,7 +28,8 @@ final class Successor {
     private var childWatch: EventLoop.Watch?
     private var timer: EventLoop.Timer?
     private var exit: ChildProcess.Exit?
-    /// Whether it was told that it serves.
+    private var hasFailed = false
+    /// Whether it may serve.
     private(set) var isServing = false
 
     /// Starts the program of this process again, with the same arguments.
@@ -134,7 +135,8 @@ final class Successor {
     }
 
     private func fail(_ reason: String) {
-        guard !isServing else { return }
+        guard !isServing, !hasFailed else { return }
+        hasFailed = true
         if exit == nil { try? child.kill(SIGKILL) }
         // A killed child is reaped by the watch, which must outlive the failure.
         loop.cancel(timer)
