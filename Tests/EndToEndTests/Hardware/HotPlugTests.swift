@@ -23,7 +23,8 @@ extension EndToEndFaults {
         private func waitForHardware(_ names: [String], _ server: TestDaemon) throws {
             let expected = names.map { "org.hwdaemon.encoder.vaapi.\($0)" }
             let isRight = try eventually(within: 30) { try hardware(server) == expected }
-            #expect(isRight, "\(try hardware(server)) instead of \(expected): \(server.log)")
+            let found = try hardware(server)
+            #expect(isRight, "\(found) instead of \(expected): \(server.log)")
         }
 
         @Test("A node that comes is used; one that goes is not, and its sessions go on elsewhere")
