@@ -219,8 +219,14 @@ extension Broker {
             ])
         let session = registry.finish(id, end, now: .now)
         if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
+        reportResult()
         reportStatus()
         endIfDrained()
+        reply(end, toThoseWaitingFor: id)
+    }
+
+    /// Replies how a session ended to the clients that wait for it.
+    func reply(_ end: SessionEnd, toThoseWaitingFor id: String) {
         for (connection, timer) in waiters.take(id) {
             loop.cancel(timer)
             connection.reply(with: GetSessionResult.Reply(end))

@@ -52,6 +52,15 @@ struct SessionRegistry {
         case ended(SessionEnd)
     }
 
+    /// How a session ended, and when.
+    struct Result: Hashable, Sendable {
+        var session: Running
+        var end: SessionEnd
+        var at: MonotonicTime
+        /// Whether another session continues it.
+        var isContinued: Bool
+    }
+
     private struct Ended {
         var session: Running
         var end: SessionEnd
@@ -220,6 +229,20 @@ struct SessionRegistry {
         let keepsPlace = end.isResumable && session.codecID != nil
         ended.append(Ended(session: session, end: end, at: now, keepsPlace: keepsPlace))
         return session
+    }
+
+    /// The results that are kept.
+    func results(now: MonotonicTime) -> [Result] {
+        ended.filter { now < $0.at + limits.resultLifetime }.map {
+            Result(session: $0.session, end: $0.end, at: $0.at, isContinued: $0.isContinued)
+        }
+    }
+
+    /// Adds a session that has ended in another daemon.
+    mutating func add(_ result: Result) {
+        running[result.session.id] = result.session
+        finish(result.session.id, result.end, now: result.at)
+        if result.isContinued, let last = ended.indices.last { ended[last].isContinued = true }
     }
 
     /// Drops results past their lifetime.
