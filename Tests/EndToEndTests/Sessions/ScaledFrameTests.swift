@@ -69,7 +69,7 @@ extension EndToEnd {
                 Case(format: .yuva, coded: .yuva, properties: straight, alpha: "straight"),
                 Case(format: .rgba8, coded: .nv12), Case(format: .bgra8, coded: .yuva),
                 Case(format: .rgba8, coded: .yuva, properties: straight, alpha: "straight"),
-                Case(format: .rgba16f, coded: .nv12),
+                Case(format: .rgba16f, coded: .p010),
             ]
         }
 
