@@ -94,7 +94,8 @@ struct CreateCall {
         let memory = ConverterMemory(
             from: TransferSide(format: format, width: size.width, height: size.height),
             to: TransferSide(
-                format: format.isYCbCr ? format : format == .rgba16f ? .p010 : .nv12, width: parameters.width, height: parameters.height),
+                format: format.isYCbCr ? format : format == .rgba16f ? .p010 : .nv12, width: parameters.width,
+                height: parameters.height),
             passesHalves: source != nil && (source?.scalingLight == "linear" || isStraight()), ownsTarget: true)
         return (memory, true)
     }
