@@ -37,7 +37,7 @@ struct EncodeThread {
     let arena: PacketArena
 
     private var encoder: StreamEncoder?
-    /// Converts RGB frames to the encoder's format.
+    /// Converts frames to the encoder's format and size.
     private var conversion: InputConversion?
     /// The format description that the client has.
     private var description: [UInt8] = []
@@ -155,7 +155,7 @@ struct EncodeThread {
 
     private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
         if let settings = configuration.conversion {
-            let conversion = try InputConversion(settings, configuration, worker.vulkan)
+            let conversion = try InputConversion(settings, worker.scaling, configuration, worker.vulkan)
             worker.publish(conversion)
             self.conversion = conversion
         }

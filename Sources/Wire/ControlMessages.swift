@@ -109,6 +109,11 @@ public enum CreateCompressionSession: ControlMethod {
         /// The most pictures that may precede a picture in decoding order and follow it in output order
         /// (sps_max_num_reorder_pics); nil for no limit.
         public var maxReorder: Int?
+        /// The frames, where they differ in size from the coded pictures or a part of them is coded.
+        public var source: Source?
+
+        /// Width and height of the frames that the client sends.
+        public var frameSize: (width: Int, height: Int) { (source?.width ?? width, source?.height ?? height) }
 
         public init(
             codec: String = "hevc", width: Int, height: Int, pixelFormat: PixelFormat, timeBase: Rational,
@@ -129,7 +134,7 @@ public enum CreateCompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, width, height, properties, resumes
+            case codec, width, height, properties, resumes, source
             case pixelFormat = "pixel_format"
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"

@@ -37,8 +37,8 @@ extension Broker {
         let log = sessionLogger(id, parameters, uid: uid)
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
-            let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
-            let memory = memory(of: parameters.kind, picture: picture)
+            let memory = memory(
+                of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
             if let restart { registry.freePlace(of: restart.session) }
             registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
             try registry.admit(uid: uid, memory: memory.initial)
@@ -47,14 +47,14 @@ extension Broker {
             start.notices = restart?.notices(parameters.kind) ?? []
             start.firstCodecID = restart?.past.first?.failure.codecID
             let worker = try startWorker(
-                start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
-                log)
+                start, parameters.kind, converts: parameters.converts, connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
                     id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
                     width: parameters.width, height: parameters.height, pixelFormat: parameters.pixelFormat,
-                    created: .now, pictureBytes: picture, memory: memory.initial, past: restart?.past ?? []))
+                    converts: parameters.converts, created: .now, pictureBytes: parameters.pictureBytes,
+                    memory: memory.initial, past: restart?.past ?? []))
             worker.logger.info(
                 "session started",
                 metadata: [
@@ -121,7 +121,7 @@ extension Broker {
 
     /// Starts a worker for a call.
     func startWorker(
-        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, connection: Int32, _ log: Logger
+        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let id = start.session
         var start = start
@@ -130,7 +130,7 @@ extension Broker {
             start.notices.insert(notice, at: 0)
         }
         for notice in start.notices { log.notice("\(notice)") }
-        let sandbox = sandbox(start, kind, pixelFormat: pixelFormat, quirk)
+        let sandbox = sandbox(start, kind, converts: converts, quirk)
         do {
             return try SessionWorker(
                 SessionWorker.Assignment(
@@ -148,16 +148,12 @@ extension Broker {
         }
     }
 
-    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts no colors.
+    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts nothing.
     private func sandbox(
-        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, _ quirk: Capabilities.Quirk?
+        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, _ quirk: Capabilities.Quirk?
     ) -> SandboxRequest {
         let hardware = kind.hardware(start.hardware, start.snapshot)
-        // Without a name the pictures have the decoder's own format, which is never RGB.
-        let isDecoders = kind == .decompression && pixelFormat.isEmpty
-        let convertsColors =
-            kind == .transfer || (!isDecoders && PixelFormat(rawValue: pixelFormat)?.isRGB != false)
-        return Confinement(settings).session(runsDriver: !hardware.isEmpty || convertsColors, quirk: quirk)
+        return Confinement(settings).session(runsDriver: !hardware.isEmpty || converts, quirk: quirk)
     }
 
     /// A spare of the kind if there is one with this sandbox, else a process started now.

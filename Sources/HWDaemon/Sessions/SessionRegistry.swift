@@ -27,6 +27,8 @@ struct SessionRegistry {
         var width: Int
         var height: Int
         var pixelFormat: String
+        /// Whether it may convert or scale pictures.
+        var converts = false
         var created: MonotonicTime
         /// The encoder, decoder or converter; nil until the worker reports it.
         var codecID: String?
