@@ -27,7 +27,8 @@ struct SessionSetup {
             codec: parameters.codec, width: parameters.width, height: parameters.height,
             pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase, maxReorder: parameters.maxReorder)
         let initial = parameters.properties ?? [:]
-        let policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
+        var policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
+        (policyRequest.loads, policyRequest.previousID) = (start.loads, start.firstCodecID)
 
         var failures = start.failures
         while true {

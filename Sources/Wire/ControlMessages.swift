@@ -109,6 +109,8 @@ public enum CreateCompressionSession: ControlMethod {
         /// The most pictures that may precede a picture in decoding order and follow it in output order
         /// (sps_max_num_reorder_pics); nil for no limit.
         public var maxReorder: Int?
+        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        public var maxWaitMs: Int?
 
         public init(
             codec: String = "hevc", width: Int, height: Int, pixelFormat: PixelFormat, timeBase: Rational,
@@ -134,6 +136,7 @@ public enum CreateCompressionSession: ControlMethod {
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"
             case maxReorder = "max_reorder"
+            case maxWaitMs = "max_wait_ms"
         }
     }
 

@@ -19,7 +19,7 @@ int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config 
     hwdi_add_time_base(&call, given.time_base);
     if (given.pixel_format) hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_object(&call, "decoder_specification", given.specification);
-    return hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, session);
+    return hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, given.max_wait_ms, session);
 }
 
 // ---- The session's own memory, which packets are copied to: filled first fit.

@@ -18,6 +18,14 @@ struct CreateCall {
     var hardwareRequirement = HardwareRequirement.none
     /// The session that this one continues.
     var resumes: String?
+    /// How long the call may wait for a place.
+    var maxWait = Duration.zero
+    /// As far as the call declares it.
+    var priority = SessionPriority.normal
+    /// Frames a second, as far as the call declares them.
+    var frameRate = GPULoad.assumedRate
+    /// Bytes of a picture, as `SessionMemory` counts them; 0 where the call does not declare its size.
+    var pictureBytes: UInt64 { SessionMemory.pictureBytes(width: width, height: height) }
     /// The encoder or decoder that the client names, and the GPU that it must be on.
     private var codecID: String?
     private var gpu: String?
@@ -37,6 +45,9 @@ struct CreateCall {
             hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
+            priority = SessionPriority(call: parameters.properties)
+            frameRate = Self.frameRate(parameters.properties)
+            maxWait = try Self.wait(parameters.maxWaitMs)
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
@@ -44,6 +55,8 @@ struct CreateCall {
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
+            priority = SessionPriority(call: parameters.properties)
+            maxWait = try Self.wait(parameters.maxWaitMs)
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
@@ -51,6 +64,7 @@ struct CreateCall {
             }
             codec = "none"
             resumes = parameters.resumes
+            maxWait = try Self.wait(parameters.maxWaitMs)
             (width, height) = (parameters.width, parameters.height)
             // The larger side bounds the process's memory.
             let target = (width: parameters.targetWidth ?? width, height: parameters.targetHeight ?? height)
@@ -63,6 +77,20 @@ struct CreateCall {
         }
         codec = codec.printable(maxBytes: 32)
         pixelFormat = pixelFormat.printable(maxBytes: 32)
+    }
+
+    /// The longest wait that a call may ask for.
+    private static let maxWaitMilliseconds = 3_600_000
+
+    private static func wait(_ milliseconds: Int?) throws(VarlinkError) -> Duration {
+        guard 0...maxWaitMilliseconds ~= milliseconds ?? 0 else { throw .invalidParameter("max_wait_ms") }
+        return .milliseconds(milliseconds ?? 0)
+    }
+
+    /// ExpectedFrameRate, which the worker has not checked yet.
+    private static func frameRate(_ properties: [String: PropertyValue]?) -> Double {
+        properties?[PropertyKey.expectedFrameRate.rawValue].flatMap(PropertyText.frameRate)?.value
+            ?? GPULoad.assumedRate
     }
 
     private static func restrictions(

@@ -21,6 +21,6 @@ enum ProtocolFeatures {
         "compression", "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
         "live-compression-properties", "max-temporal-level", "multi-pass", "pixel-transfer", "quality-metrics",
         "resumed-sessions",
-        "rgb-frames", "scaling",
+        "rgb-frames", "scaling", "session-priority", "waiting-sessions",
     ]
 }
