@@ -2,22 +2,23 @@
 import Glibc
 import HWClient
 
-/// A pool of different NV12 frames: a texture that moves, so that the encoder has motion to find.
-private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
-    pool: FramePool, layouts: [FrameLayout]
-) {
+/// A pool of different NV12 frames: a gradient, before which a textured square of a quarter of the picture's height moves.
+private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (pool: FramePool, layouts: [FrameLayout]) {
     let pool = try FramePool(
         slotSize: FrameLayout.packed(.nv12, width: width, height: height).size, slotCount: count)
     var layouts: [FrameLayout] = []
     for (index, slot) in (0..<count).compactMap({ _ in pool.acquire() }).enumerated() {
         let bytes = pool.bytes(of: slot)
-        for row in 0..<height * 3 / 2 {
+        let (left, top) = (width / 4 + 4 * index, height / 4 + 2 * index)
+        for row in 0..<height {
             for column in 0..<width {
-                let (x, y) = (column + 3 * index, row + index)
-                let texture = ((x >> 3) &* 37 &+ (y >> 3) &* 91) & 63
-                bytes[row * width + column] = UInt8(truncatingIfNeeded: 64 + texture + (x &* 7 &+ y &* 13) & 7)
+                let (x, y) = (column - left, row - top)
+                let isInSquare = (0..<height / 4).contains(x) && (0..<height / 4).contains(y)
+                let luma = isInSquare ? 60 + ((x >> 2) * 37 + (y >> 2) * 91) & 127 : 40 + (column + row) * 150 / (width + height)
+                bytes[row * width + column] = UInt8(truncatingIfNeeded: luma)
             }
         }
+        for offset in width * height..<width * height * 3 / 2 { bytes[offset] = 128 }
         layouts.append(FrameLayout.packed(.nv12, width: width, height: height, base: slot.offset).layout)
     }
     return (pool, layouts)
