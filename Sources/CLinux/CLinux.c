@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -168,7 +169,7 @@ int chwd_get_seals(int fd) { return result(fcntl(fd, F_GET_SEALS)); }
 // --- Processes
 
 int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
-              const int *targets, size_t count, int window, int new_session) {
+              const int *targets, size_t count, int window, int group) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t all, none;
@@ -180,7 +181,10 @@ int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const env
         posix_spawn_file_actions_destroy(&actions);
         return -error;
     }
-    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    // posix_spawnattr_setpgroup's default is 0: a group of its own.
+    if (group == CHWD_GROUP_OWN) flags |= POSIX_SPAWN_SETPGROUP;
+    if (group == CHWD_GROUP_SESSION) flags |= POSIX_SPAWN_SETSID;
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     error = posix_spawnattr_setflags(&attributes, flags);
@@ -235,6 +239,19 @@ int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
     if (resource < 0 || (size_t)resource >= sizeof resources / sizeof *resources) return -EINVAL;
     struct rlimit limit = {soft, hard};
     return result(setrlimit(resources[resource], &limit));
+}
+
+int chwd_lower_priority(int by, int idle) {
+    errno = 0;
+    const int now = getpriority(PRIO_PROCESS, 0);
+    if (now == -1 && errno) return -errno;
+    const int next = now + by;
+    if (setpriority(PRIO_PROCESS, 0, next < 19 ? next : 19) < 0) return -errno;
+    // A thread that runs in another class was put there by an administrator.
+    const int class = sched_getscheduler(0);
+    if (class != SCHED_OTHER && class != SCHED_BATCH) return 0;
+    const struct sched_param none = {0};
+    return result(sched_setscheduler(0, idle ? SCHED_IDLE : SCHED_BATCH, &none));
 }
 
 int chwd_limit_data(pid_t pid, uint64_t bytes) {

@@ -32,6 +32,7 @@ struct DecodeThread {
     private var mappings = MappingHistory()
     var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
+    private var priority = ThreadPriority()
     var lastPicture: UInt64 = 0
     var isHardware: Bool
     /// Whether hardware has decoded a picture.
@@ -93,6 +94,8 @@ struct DecodeThread {
     private mutating func perform(_ task: DecodeTask) throws(SessionError) {
         switch task {
         case .decode(let packet):
+            // Before libavcodec starts threads, which have this thread's priority.
+            priority.lower(to: worker.withSession { $0.priority })
             try decode(packet)
             if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
         case .change(let format): try reader.change(to: format)

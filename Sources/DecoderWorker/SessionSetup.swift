@@ -28,9 +28,11 @@ struct SessionSetup {
         let request = try DecompressionRequest(
             codec: parameters.codec, formatDescription: description, timeBase: parameters.timeBase,
             pixelFormat: parameters.pixelFormat)
-        requirements = try DecoderPolicy.Request(
+        var requirements = try DecoderPolicy.Request(
             specification: parameters.decoderSpecification ?? [:], bitDepth: request.format.bitDepth,
             size: request.format.size)
+        (requirements.loads, requirements.previousID) = (start.loads, start.firstCodecID)
+        self.requirements = requirements
         choice = try DecoderPolicy.choose(requirements, snapshot: start.snapshot, failures: failures)
         isSemiPlanar = start.firstCodecID.map { $0 != DecoderDescription.software.id } ?? choice.decoder.hardware
 

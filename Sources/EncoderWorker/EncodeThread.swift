@@ -57,6 +57,7 @@ struct EncodeThread {
     private var lastTask = MonotonicTime.now
     /// What the first of two passes collects; nil where frames are coded once.
     private var statistics: X265Statistics?
+    private var priority = ThreadPriority()
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -154,6 +155,8 @@ struct EncodeThread {
     }
 
     private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
+        // Before libx265 starts threads, which have this thread's priority.
+        priority.lower(to: worker.priority)
         if let settings = configuration.conversion {
             let conversion = try InputConversion(settings, worker.scaling, configuration, worker.vulkan)
             worker.publish(conversion)

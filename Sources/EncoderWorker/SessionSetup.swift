@@ -32,7 +32,8 @@ struct SessionSetup {
             source: parameters.source.map { PictureSize(width: $0.width, height: $0.height) })
         scaling = try Self.scaling(parameters.source)
         let initial = parameters.properties ?? [:]
-        let policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
+        var policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
+        (policyRequest.loads, policyRequest.previousID) = (start.loads, start.firstCodecID)
 
         var failures = start.failures
         while true {

@@ -137,6 +137,9 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     // MARK: - For the codec thread
 
+    /// The priority that the properties describe at present.
+    var priority: SessionPriority { state.withLock { SessionPriority($0.properties) } }
+
     /// Returns a frame that the encoder has read.
     func releaseFrame(_ frameID: UInt64) {
         state.withLock { $0.release(frameID) }

@@ -32,7 +32,7 @@ final class PrivateDaemon: Sendable {
                 files: [
                     ChildProcess.File(listener.rawValue, as: 3), ChildProcess.File(ends.first.rawValue, as: 4),
                 ],
-                newSession: true)
+                group: .session)
             // Without the client's copy of the listener, connecting fails at once if the daemon dies.
             _ = consume listener
             _ = consume ends

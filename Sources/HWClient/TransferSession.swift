@@ -59,7 +59,7 @@ public final class TransferSession {
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try replay.removePool(id: poolID) }
 
-    /// Sets properties, all or none: `ScalingMode` and `CleanAperture`, for the frames that follow.
+    /// Sets properties, all or none, for the frames that follow: `ScalingMode`, `CleanAperture`; `RealTime`, `Priority`.
     ///
     /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {

@@ -80,6 +80,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let allowOpenGOP = PropertyKey(rawValue: "AllowOpenGOP")
     /// Whether the session serves a live source: no look-ahead, no reordering.
     public static let realTime = PropertyKey(rawValue: "RealTime")
+    /// Whether a session that is not RealTime gives way to others; `normal`, `background` (own key).
+    public static let priority = PropertyKey(rawValue: "Priority")
     /// Frames per second, for rate control and the VUI.
     public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
     /// Frames per second of the lowest temporal level.

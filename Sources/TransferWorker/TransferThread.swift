@@ -53,6 +53,7 @@ struct TransferThread {
     private var converters: [(key: Key, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
+    private var priority = ThreadPriority()
 
     init(worker: WorkerSession, tasks: WorkQueue<TransferTask>, opened: OpenConverter) {
         self.worker = worker
@@ -69,7 +70,10 @@ struct TransferThread {
             worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             for pool in worker.removedPools.takeAll() { gpu.forget(pool) }
             switch popped {
-            case .element(.convert(let frame)): begin(frame)
+            case .element(.convert(let frame)):
+                // The CPU's threads for a frame have this thread's priority.
+                priority.lower(to: worker.priority)
+                begin(frame)
             case .element(.finish(let sequence)):
                 finishAll()
                 worker.send(Reply(sequence: sequence))

@@ -71,6 +71,9 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         try settings.withLock { settings throws(SessionError) in try settings.properties.copy(names) }
     }
 
+    /// The priority that the properties describe at present.
+    var priority: SessionPriority { settings.withLock { SessionPriority($0.properties) } }
+
     func access(to pool: borrowing OwnedFD) -> SharedMemory.Access {
         // A pool that its owner sealed against writing can still hold sources.
         SharedMemory.isSealedAgainstWriting(pool) ? .readOnly : .readWrite

@@ -37,6 +37,25 @@ public final class ChildProcess: @unchecked Sendable {
     }
 
     /// The child's process number.
+    /// The process group and session (credentials(7)) of a child.
+    public enum Group: Sendable {
+        /// Its parent's.
+        case inherited
+        /// A group of its own, which signals of the terminal's keys do not reach. In the parent's session, so that the kernel
+        /// compares their nice values (sched(7), autogroups).
+        case own
+        /// A session of its own, which no signal of the terminal's reaches.
+        case session
+
+        fileprivate var number: Int32 {
+            switch self {
+            case .inherited: Int32(CHWD_GROUP_INHERITED)
+            case .own: Int32(CHWD_GROUP_OWN)
+            case .session: Int32(CHWD_GROUP_SESSION)
+            }
+        }
+    }
+
     public let pid: Int32
     private let pidfd: OwnedFD
     private let lock = Lock()
@@ -49,11 +68,11 @@ public final class ChildProcess: @unchecked Sendable {
     ///   - arguments: without the program's own name, which is `executable`.
     ///   - environment: added to this process's environment; an empty value sets an empty variable.
     ///   - files: descriptors for the child; distinct targets below 256. 0, 1 and 2 are inherited unless named.
-    ///   - newSession: makes the child a session leader (setsid), which the terminal's signals do not reach.
+    ///   - group: which processes the child belongs to.
     /// - Throws: `ENOENT`, `EACCES`, `EAGAIN`, `EMFILE`, …; `EINVAL` for a target out of range or repeated.
     public init(
         spawning executable: String, arguments: [String] = [], environment: [String: String] = [:],
-        files: [File] = [], newSession: Bool = false
+        files: [File] = [], group: Group = .inherited
     ) throws(SystemError) {
         let targets = files.map(\.target)
         guard targets.allSatisfy({ 0..<256 ~= $0 }), Set(targets).count == targets.count else {
@@ -74,7 +93,7 @@ public final class ChildProcess: @unchecked Sendable {
         try syscall("posix_spawn", executable) {
             chwd_spawn(
                 &child, executable, argv.pointers, envp.pointers, moved, targets, files.count, window,
-                newSession ? 1 : 0)
+                group.number)
         }
         pid = child
         _ = consume reserved

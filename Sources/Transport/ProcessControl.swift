@@ -65,6 +65,14 @@ public enum ProcessControl {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
+    /// Adds to the nice value of the calling thread, and so of those that it starts later; no privilege is needed, and nothing
+    /// takes it back without one.
+    ///
+    /// - Parameter isIdle: whether it runs only where no other thread wants to (SCHED_IDLE).
+    public static func lowerPriority(by niceness: Int32, isIdle: Bool) throws(SystemError) {
+        try syscall("setpriority") { chwd_lower_priority(niceness, isIdle ? 1 : 0) }
+    }
+
     /// Sets whether other processes of the user may trace this one and read its memory, and whether it dumps core.
     ///
     /// execve(2) sets it again, so child processes are not affected.

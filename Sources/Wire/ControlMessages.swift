@@ -111,6 +111,8 @@ public enum CreateCompressionSession: ControlMethod {
         public var maxReorder: Int?
         /// The frames, where they differ in size from the coded pictures or a part of them is coded.
         public var source: Source?
+        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        public var maxWaitMs: Int?
 
         /// Width and height of the frames that the client sends.
         public var frameSize: (width: Int, height: Int) { (source?.width ?? width, source?.height ?? height) }
@@ -139,6 +141,7 @@ public enum CreateCompressionSession: ControlMethod {
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"
             case maxReorder = "max_reorder"
+            case maxWaitMs = "max_wait_ms"
         }
     }
 

@@ -22,6 +22,8 @@ public enum CreateDecompressionSession: ControlMethod {
         public var properties: [String: PropertyValue]?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
+        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        public var maxWaitMs: Int?
 
         public init(
             codec: String = "hevc", formatDescription: [UInt8], timeBase: Rational, pixelFormat: PixelFormat? = nil,
@@ -46,6 +48,7 @@ public enum CreateDecompressionSession: ControlMethod {
             case timeBase = "time_base"
             case pixelFormat = "pixel_format"
             case decoderSpecification = "decoder_specification"
+            case maxWaitMs = "max_wait_ms"
         }
     }
 

@@ -122,6 +122,8 @@ public enum CreateTransferSession: ControlMethod {
         public var device: String?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
+        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        public var maxWaitMs: Int?
 
         public init(
             width: Int, height: Int, targetWidth: Int? = nil, targetHeight: Int? = nil, source: Image,
@@ -141,6 +143,7 @@ public enum CreateTransferSession: ControlMethod {
             case width, height, source, target, options, device, resumes
             case targetWidth = "target_width"
             case targetHeight = "target_height"
+            case maxWaitMs = "max_wait_ms"
         }
     }
 

@@ -8,7 +8,7 @@ import Testing
     /// Runs a shell script and returns its output and its exit.
     private func run(
         _ script: String, environment: [String: String] = [:], files: [ChildProcess.File] = [],
-        newSession: Bool = false
+        group: ChildProcess.Group = .inherited
     ) throws -> (output: String, exit: ChildProcess.Exit?) {
         var ends: [Int32] = [-1, -1]
         let made = pipe(&ends)
@@ -20,7 +20,7 @@ import Testing
             let writer = OwnedFD(ends[1])
             child = try ChildProcess(
                 spawning: "/bin/sh", arguments: ["-c", script], environment: environment,
-                files: [.init(writer.rawValue, as: 1)] + files, newSession: newSession)
+                files: [.init(writer.rawValue, as: 1)] + files, group: group)
         }
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func startsANewSession() throws {
-        let result = try run("set -- $(cat /proc/self/stat); echo $6; echo $$", newSession: true)
+        let result = try run("set -- $(cat /proc/self/stat); echo $6; echo $$", group: .session)
         let lines = result.output.split(separator: "\n")
         #expect(lines.count == 2 && lines.first == lines.last)
     }

@@ -142,11 +142,14 @@ do {
     case "not-kept": result = try keptFrames(daemon, false, frames: count)
     case "verification": result = try verification(daemon, frames: count)
     case "recovery": result = try recovery(daemon, rounds: count)
+    case "live": result = try live(daemon, frames: count)
+    case "batch":
+        result = try batch(daemon, seconds: count, priority: arguments.count > 3 ? arguments[3] : "normal")
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
             "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
-                + "kept|not-kept|recovery|verification COUNT"
+                + "kept|not-kept|recovery|verification|live COUNT, session-bench batch SECONDS [normal|background]"
         )
         exit(64)
     }

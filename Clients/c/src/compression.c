@@ -16,7 +16,7 @@ int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *con
     hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_time_base(&call, given.time_base);
     hwdi_add_object(&call, "encoder_specification", given.specification);
-    result = hwdi_create(daemon, HWD_COMPRESSION, &call, given.properties, given.timeout_ms, session);
+    result = hwdi_create(daemon, HWD_COMPRESSION, &call, given.properties, given.timeout_ms, given.max_wait_ms, session);
     if (result < 0) return result;
     (*session)->info.width = given.width;
     (*session)->info.height = given.height;

@@ -17,7 +17,7 @@ int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config 
     hwdi_add_time_base(&call, given.time_base);
     if (given.pixel_format) hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_object(&call, "decoder_specification", given.specification);
-    result = hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, session);
+    result = hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, given.max_wait_ms, session);
     if (result == 0) (*session)->decoding->length_size = hwdi_length_size(given.format, given.format_size);
     return result;
 }

@@ -224,19 +224,27 @@ static int connect_session(hwd_session *session, const char *parameters, int64_t
     return has_memory ? 0 : hwdi_fail_errno(ENOMEM, "a session");
 }
 
-int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, hwd_session **out) {
+int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, int max_wait_ms,
+                hwd_session **out) {
     // hwdi_add… has recorded the cause, except where memory ran out.
     if (!parameters->bytes) return hwdi_fail_errno(ENOMEM, "a call");
     hwd_session *session = parameters->failed ? NULL : make_session(daemon, kind);
     int result = parameters->failed ? HWD_PARAMETER : session ? 0 : hwdi_fail_errno(errno ? errno : ENOMEM, "a session");
     if (result == 0) result = keep_call(session, parameters, properties);
     if (!parameters->failed) hwdi_add_object(parameters, "properties", properties);
+    if (max_wait_ms) {
+        hwdi_add(parameters, ",\"max_wait_ms\":");
+        hwdi_add_number(parameters, max_wait_ms);
+    }
     hwdi_add(parameters, "}");
+    // The daemon answers that much later.
+    int64_t deadline = hwdi_deadline(timeout_ms > 0 ? timeout_ms : -1, CALL_TIMEOUT);
+    if (max_wait_ms > 0) deadline += (int64_t)max_wait_ms * 1000000;
     if (result == 0 && parameters->failed) result = HWD_PARAMETER;
     // A comma precedes each member.
     parameters->bytes[0] = '{';
     if (result == 0)
-        result = connect_session(session, parameters->bytes, hwdi_deadline(timeout_ms > 0 ? timeout_ms : -1, CALL_TIMEOUT));
+        result = connect_session(session, parameters->bytes, deadline);
     free(parameters->bytes);
     if (result < 0) {
         hwd_destroy(session);

@@ -187,7 +187,8 @@ void hwdi_leave(hwd_session *session);
 // When a timeout of a session's function is over.
 int64_t hwdi_until(const hwd_session *session, int timeout_ms);
 // Creates a session by a call with these parameters, which are freed, and these properties.
-int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, hwd_session **out);
+int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char *properties, int timeout_ms, int max_wait_ms,
+                hwd_session **out);
 // Sends a Create call on a new connection: its socket, or an error.
 int hwdi_exchange_create(const char *address, uint32_t kind, const char *parameters, int64_t deadline, created *reply);
 void hwdi_free_texts(char **texts);

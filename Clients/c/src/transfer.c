@@ -44,7 +44,7 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     add_image(&call, "target", &given.target);
     hwdi_add_object(&call, "options", given.options);
     hwdi_add_member(&call, "device", given.device);
-    result = hwdi_create(daemon, HWD_TRANSFER, &call, NULL, given.timeout_ms, session);
+    result = hwdi_create(daemon, HWD_TRANSFER, &call, NULL, given.timeout_ms, given.max_wait_ms, session);
     if (result < 0) return result;
     (*session)->info.width = given.width;
     (*session)->info.height = given.height;

@@ -39,9 +39,11 @@ int chwd_memfd_create(const char *name);
 int chwd_add_seals(int fd, int seals);
 int chwd_get_seals(int fd);
 
+enum { CHWD_GROUP_INHERITED, CHWD_GROUP_OWN, CHWD_GROUP_SESSION };
+
 // Processes. The child has no descriptors numbered `window` or above.
 int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
-              const int *targets, size_t count, int window, int new_session);
+              const int *targets, size_t count, int window, int group);
 char **chwd_environ(void);
 // Goes on in a child; the calling process exits with status 0.
 int chwd_detach(void);
@@ -54,6 +56,8 @@ int chwd_set_dumpable(int on);
 int chwd_set_no_new_privileges(void);
 int chwd_set_name(const char *name);
 int chwd_set_limit(int resource, uint64_t soft, uint64_t hard);
+// Adds to the calling thread's nice value, which threads that it starts later inherit; with `idle` it runs where no others do.
+int chwd_lower_priority(int by, int idle);
 // Sets the soft RLIMIT_DATA of another process of the same user, at most to its hard limit.
 int chwd_limit_data(pid_t pid, uint64_t bytes);
 

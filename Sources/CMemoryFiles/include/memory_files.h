@@ -8,6 +8,7 @@
 /// A program that is linked with this module has its own fopen, rename and unlink, which libraries of the program call too.
 /// Names that begin with the prefix are memfds of this process; the functions pass other names on to the C library. No file
 /// system is involved, so that a sandbox without writable folders permits them. All functions may be called on any thread.
+/// The program's own nice does nothing: the session decides about its threads' priority.
 #define HWD_MEMORY_FILE_PREFIX "hwdaemon-memory:"
 
 /// Whether a file of this name exists.

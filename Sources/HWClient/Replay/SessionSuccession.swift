@@ -7,6 +7,8 @@ internal import HWDWire
 protocol ResumingParameters {
     /// The session whose process failed, and which the new one continues.
     var resumes: String? { get set }
+    /// Milliseconds that the call may wait for a place.
+    var maxWaitMs: Int? { get }
 }
 
 extension CreateCompressionSession.Parameters: ResumingParameters {}
@@ -34,8 +36,9 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     ) throws(ClientError) {
         self.daemon = daemon
         self.parameters = parameters
-        self.timeout = timeout
-        client = try SessionClient(daemon, parameters, timeout: timeout)
+        // The daemon's reply comes that much later.
+        self.timeout = timeout + .milliseconds(max(0, parameters.maxWaitMs ?? 0))
+        client = try SessionClient(daemon, parameters, timeout: self.timeout)
         do throws(SystemError) {
             readiness = try Epoll()
             try readiness.add(client.fileDescriptor, token: 0, events: .readable)

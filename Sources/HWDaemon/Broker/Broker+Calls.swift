@@ -79,7 +79,7 @@ extension Broker {
     /// The metrics' values at this moment.
     private var present: Metrics.Present {
         Metrics.Present(
-            now: .now, running: registry.running.count, connections: connectionCount,
+            now: .now, running: registry.running.count, waiting: queue.entries.count, connections: connectionCount,
             work: workers.values.map { $0.workSoFar() } + adopted.values.map(\.work), limits: registry.limits,
             memory: (
                 granted: registry.running.values.reduce(0) { $0 &+ $1.memory },

@@ -57,6 +57,7 @@ extension Broker {
         // Clients may wait for the next daemon on a service manager's socket; on the daemon's own they are refused.
         if socket == nil { stopListening() }
         refuseWaitingProbes()
+        refuseQueue()
         prober.stop()
         for spare in spares.values { spare.stop() }
         guard !workers.isEmpty || predecessor != nil, settings.drainTimeout > .zero else { return endSessions() }
@@ -151,6 +152,7 @@ extension Broker {
         }
         prepareSpares()
         closeIdleConnections()
+        serveQueue()
         StandardErrorLog.setLevel(new.logLevel)
     }
 }

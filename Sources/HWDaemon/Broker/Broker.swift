@@ -38,6 +38,9 @@ final class Broker {
     /// Sessions for which such a process did not start.
     var uncheckedOutputs: Set<String> = []
     var waiters = ResultWaiters()
+    /// Create calls that wait for a place.
+    var queue = SessionQueue<CreateRequest>()
+    var queueTimer: EventLoop.Timer?
     var replies = CachedReplies()
     /// Nil in private daemons, and once another daemon serves.
     var nodeWatch: NodeWatch?
@@ -208,6 +211,7 @@ final class Broker {
     private func forget(_ connection: ClientConnection) {
         connections[ObjectIdentifier(connection)] = nil
         listener?.connectionClosed(uid: connection.peer.uid)
+        stopWaiting(connection)
         for timer in waiters.remove(connection) { loop.cancel(timer) }
     }
 

@@ -9,6 +9,8 @@ struct Metrics {
     struct Present {
         var now: MonotonicTime
         var running: Int
+        /// Create calls that wait for a place.
+        var waiting = 0
         var connections: Int
         /// The work of the running sessions so far.
         var work: [SessionWork]
@@ -92,6 +94,7 @@ struct Metrics {
             "hwdaemon_uptime_seconds", unit: "seconds", "Time since the daemon's start.",
             Self.seconds(present.now.nanoseconds(since: started)))
         text.gauge("hwdaemon_sessions_running", "Sessions that are running.", present.running)
+        text.gauge("hwdaemon_sessions_waiting", "Sessions that wait for a place.", present.waiting)
         text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
         text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.quota.total)
         text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.quota.perUser)

@@ -11,13 +11,18 @@ extension Broker {
     func create(_ kind: SessionKind, _ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let parameters = try CreateCall(call, creating: kind)
         let proceed = { [weak self] (snapshot: ProbeSnapshot) in
+            let request = CreateRequest(
+                call: call, parameters: parameters, snapshot: snapshot, connection: connection)
             // The worker's reply must not overtake one of the broker's.
-            connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
+            connection.whenFlushed { self?.start(request) }
         }
         if let resumed = parameters.resumes {
             return resume(resumed, parameters, connection) { [weak self] restart in
                 self?.prober.whenKnown { snapshot in
-                    connection.whenFlushed { self?.start(call, parameters, snapshot, connection, restart) }
+                    let request = CreateRequest(
+                        call: call, parameters: parameters, snapshot: snapshot, connection: connection,
+                        restart: restart)
+                    connection.whenFlushed { self?.start(request) }
                 }
             }
         }
@@ -28,40 +33,23 @@ extension Broker {
         }
     }
 
-    private func start(
-        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection,
-        _ restart: Restart? = nil
-    ) {
-        let uid = connection.peer.uid
+    /// Starts the session of a call, or refuses it.
+    ///
+    /// - Parameter mayWait: whether it may wait for a place; calls that have waited longer come first.
+    func start(_ request: CreateRequest, mayWait: Bool = true) {
+        if mayWait { serveQueue() }
+        let (parameters, connection) = (request.parameters, request.connection)
         let id = Self.newID()
-        let log = sessionLogger(id, parameters, uid: uid)
+        let log = sessionLogger(id, parameters, uid: connection.peer.uid)
         do throws(Refusal) {
-            guard !isStopping else { throw .shuttingDown }
-            let memory = memory(
-                of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
-            if let restart { registry.freePlace(of: restart.session) }
-            registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
-            try registry.admit(uid: uid, memory: memory.initial)
-            var start = workerStart(id, call, parameters, snapshot, memory)
-            if let restart { start.failures += restart.avoiding }
-            start.notices = restart?.notices(parameters.kind) ?? []
-            start.firstCodecID = restart?.past.first?.failure.codecID
-            let worker = try startWorker(
-                start, parameters.kind, converts: parameters.converts, connection: connection.fileDescriptor, log)
-            workers[id] = worker
-            registry.add(
-                SessionRegistry.Running(
-                    id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
-                    width: parameters.width, height: parameters.height, pixelFormat: parameters.pixelFormat,
-                    converts: parameters.converts, created: .now, pictureBytes: parameters.pictureBytes,
-                    memory: memory.initial, past: restart?.past ?? []))
+            let worker = try startAdmitted(request, id, log)
             worker.logger.info(
                 "session started",
                 metadata: [
                     "client": "\(connection.peer.pid)",
                     "format": "\(parameters.pixelFormat)",
                 ])
-            if let restart, let past = restart.past.last {
+            if let restart = request.restart, let past = restart.past.last {
                 worker.logger.notice(
                     "session goes on in another process",
                     metadata: [
@@ -74,8 +62,52 @@ extension Broker {
             // From here on only the worker holds the connection, so its death is the client's end of file.
             connection.close()
         } catch {
+            if mayWait, wait(request, because: error, log) { return }
             refuse(error, parameters.kind, connection, log)
         }
+    }
+
+    /// Checks that a session may start.
+    ///
+    /// - Returns: its memory.
+    /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
+    @discardableResult
+    func admit(_ request: CreateRequest) throws(Refusal) -> SessionMemory {
+        guard !isStopping else { throw .shuttingDown }
+        let (parameters, uid) = (request.parameters, request.connection.peer.uid)
+        let memory = memory(
+            of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
+        if let restart = request.restart { registry.freePlace(of: restart.session) }
+        registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
+        try registry.admit(uid: uid, memory: memory.initial)
+        try admitToHardware(parameters, request.snapshot)
+        return memory
+    }
+
+    private func startAdmitted(
+        _ request: CreateRequest, _ id: String, _ log: Logger
+    ) throws(Refusal) -> SessionWorker {
+        let (parameters, restart) = (request.parameters, request.restart)
+        let memory = try admit(request)
+        var start = workerStart(id, request.call, parameters, request.snapshot, memory)
+        if let restart { start.failures += restart.avoiding }
+        start.notices = restart?.notices(parameters.kind) ?? []
+        start.firstCodecID = restart?.past.first?.failure.codecID
+        if parameters.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
+        let expected = expectedHardware(parameters, request.snapshot, previous: start.firstCodecID)
+        let worker = try startWorker(
+            start, parameters.kind, converts: parameters.converts,
+            connection: request.connection.fileDescriptor, log)
+        workers[id] = worker
+        registry.add(
+            SessionRegistry.Running(
+                id: id, uid: request.connection.peer.uid, kind: parameters.kind, pid: worker.pid,
+                codec: parameters.codec, width: parameters.width, height: parameters.height,
+                pixelFormat: parameters.pixelFormat, converts: parameters.converts, created: .now,
+                pictureBytes: parameters.pictureBytes,
+                memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
+                past: restart?.past ?? []))
+        return worker
     }
 
     func sessionLogger(_ id: String, _ parameters: CreateCall, uid: UInt32) -> Logger {
@@ -217,6 +249,7 @@ extension Broker {
         if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
         reportResult()
         reportStatus()
+        serveQueue()
         endIfDrained()
         reply(end, toThoseWaitingFor: id)
     }
@@ -230,7 +263,7 @@ extension Broker {
     }
 
     /// 16 random bytes from the kernel, in hexadecimal.
-    private static func newID() -> String {
+    static func newID() -> String {
         var generator = SystemRandomNumberGenerator()
         return Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }

@@ -24,6 +24,12 @@ struct CreateCall {
     var hardwareRequirement = HardwareRequirement.none
     /// The session that this one continues.
     var resumes: String?
+    /// How long the call may wait for a place.
+    var maxWait = Duration.zero
+    /// As far as the call declares it.
+    var priority = SessionPriority.normal
+    /// Frames a second, as far as the call declares them.
+    var frameRate = GPULoad.assumedRate
     /// The encoder or decoder that the client names, and the GPU that it must be on.
     private var codecID: String?
     private var gpu: String?
@@ -45,6 +51,9 @@ struct CreateCall {
             hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
+            priority = SessionPriority(call: parameters.properties)
+            frameRate = Self.frameRate(parameters.properties)
+            maxWait = try Self.wait(parameters.maxWaitMs)
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
@@ -54,6 +63,8 @@ struct CreateCall {
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
+            priority = SessionPriority(call: parameters.properties)
+            maxWait = try Self.wait(parameters.maxWaitMs)
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
@@ -61,6 +72,7 @@ struct CreateCall {
             }
             codec = "none"
             resumes = parameters.resumes
+            maxWait = try Self.wait(parameters.maxWaitMs)
             (width, height) = (parameters.width, parameters.height)
             // The larger side bounds the process's memory.
             let target = (width: parameters.targetWidth ?? width, height: parameters.targetHeight ?? height)
@@ -113,6 +125,20 @@ struct CreateCall {
             from: TransferSide(format: from, width: parameters.width, height: parameters.height),
             to: TransferSide(format: to, width: target.width, height: target.height),
             passesHalves: isScaled && (isLinear || parameters.source.alpha == "straight"), ownsTarget: false)
+    }
+
+    /// The longest wait that a call may ask for.
+    private static let maxWaitMilliseconds = 3_600_000
+
+    private static func wait(_ milliseconds: Int?) throws(VarlinkError) -> Duration {
+        guard 0...maxWaitMilliseconds ~= milliseconds ?? 0 else { throw .invalidParameter("max_wait_ms") }
+        return .milliseconds(milliseconds ?? 0)
+    }
+
+    /// ExpectedFrameRate, which the worker has not checked yet.
+    private static func frameRate(_ properties: [String: PropertyValue]?) -> Double {
+        properties?[PropertyKey.expectedFrameRate.rawValue].flatMap(PropertyText.frameRate)?.value
+            ?? GPULoad.assumedRate
     }
 
     private static func restrictions(

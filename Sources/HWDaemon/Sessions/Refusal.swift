@@ -7,6 +7,7 @@ internal import HWDTransport
 struct Refusal: Error {
     /// The obstacle, as a label of the metrics.
     enum Cause: String {
+        case maxHardwareSessions = "max_hardware_sessions"
         case maxMemory = "max_memory"
         case maxMemoryPerUser = "max_memory_per_user"
         case maxSessions = "max_sessions"
@@ -15,6 +16,14 @@ struct Refusal: Error {
         case openFiles = "open_files"
         case shuttingDown = "shutting_down"
         case spawnFailed = "spawn_failed"
+
+        /// Whether it goes away when other sessions end.
+        var isLimit: Bool {
+            switch self {
+            case .maxHardwareSessions, .maxMemory, .maxMemoryPerUser, .maxSessions, .maxSessionsPerUser: true
+            case .notResumable, .openFiles, .shuttingDown, .spawnFailed: false
+            }
+        }
     }
 
     let cause: Cause
@@ -23,6 +32,11 @@ struct Refusal: Error {
     init(_ cause: Cause, _ status: Status, _ reason: String) {
         self.cause = cause
         error = SessionError(status, reason)
+    }
+
+    /// The same, of a session that has waited.
+    func after(waiting time: Duration) -> Refusal {
+        Refusal(cause, error.status, "\(error.reason); the call waited \(SessionEnd.seconds(time)) s (max_wait_ms)")
     }
 
     static let shuttingDown = Refusal(

@@ -38,8 +38,17 @@ struct SessionRegistry {
         var pictureBytes: UInt64 = 0
         /// Bytes of memory that were granted.
         var memory: UInt64 = 0
+        /// Frames a second, as far as Create declares them.
+        var frameRate = GPULoad.assumedRate
+        /// The hardware that the worker is expected to choose.
+        var expectedCodecID: String?
         /// How processes ended that served the same client session before, oldest first.
         var past: [Past] = []
+
+        /// Luma samples of a picture; 0 until they are known.
+        var samples: Double {
+            kind.declaresSize ? Double(width) * Double(height) : SessionMemory.samples(ofPicture: pictureBytes)
+        }
     }
 
     /// A process whose session another one continues.
@@ -61,6 +70,28 @@ struct SessionRegistry {
         var at: MonotonicTime
         /// Whether another session continues it.
         var isContinued: Bool
+    }
+
+    /// The number of each user's sessions, with the places that are kept.
+    func counts(now: MonotonicTime) -> [UInt32: Int] {
+        var counts: [UInt32: Int] = [:]
+        for session in present(now) { counts[session.uid, default: 0] += 1 }
+        return counts
+    }
+
+    /// What sessions do on hardware, and what those did whose places are kept.
+    func hardwareUses(now: MonotonicTime) -> [GPULoad.Use] {
+        present(now).compactMap { session in
+            guard session.kind != .transfer, let codecID = session.codecID ?? session.expectedCodecID else {
+                return nil
+            }
+            return GPULoad.Use(codecID: codecID, pixelRate: session.samples * session.frameRate)
+        }
+    }
+
+    /// The running sessions, and those whose places are kept.
+    private func present(_ now: MonotonicTime) -> [Running] {
+        Array(running.values) + ended.filter { keepsPlace($0, now) }.map(\.session)
     }
 
     private struct Ended {
@@ -96,9 +127,8 @@ struct SessionRegistry {
     }
 
     private func admitOneMore(uid: UInt32, now: MonotonicTime) throws(Refusal) {
-        let kept = ended.filter { keepsPlace($0, now) }
-        let own = running.values.count(where: { $0.uid == uid }) + kept.count(where: { $0.uid == uid })
-        let all = running.count + kept.count
+        let present = present(now)
+        let (own, all) = (present.count(where: { $0.uid == uid }), present.count)
         let quota = limits.quota
         let usage = "the daemon serves \(all) sessions; its limit is \(quota.total) (MaxSessions)"
         switch quota.obstacle(uid: uid, own: own, all: all) {
@@ -205,8 +235,7 @@ struct SessionRegistry {
     /// The memory that a session, its user's others and those of other users have; a kept place keeps its memory.
     private func usage(of session: Running?, uid: UInt32, now: MonotonicTime) -> MemoryQuota.Usage {
         var usage = MemoryQuota.Usage(session: session?.memory ?? 0)
-        let kept = ended.filter { keepsPlace($0, now) }.map(\.session)
-        for other in Array(running.values) + kept where other.id != session?.id {
+        for other in present(now) where other.id != session?.id {
             if other.uid == uid {
                 usage.others = usage.others.saturatingSum(other.memory)
             } else {

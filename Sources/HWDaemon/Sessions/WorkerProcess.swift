@@ -45,7 +45,7 @@ struct WorkerProcess {
             files: [
                 ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
                 ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
-            ] + files, newSession: true)
+            ] + files, group: .own)
         channel = Channel(pair.first)
     }
 

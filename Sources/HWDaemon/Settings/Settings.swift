@@ -6,6 +6,8 @@ internal import Logging
 struct Settings: Hashable, Sendable {
     var maxSessions = 64
     var maxSessionsPerUser = 16
+    /// Zero: no limit.
+    var maxHardwareSessions = 0
     var maxPoolBytesPerSession: UInt64 = 2 << 30
     var maxMemory = MemoryLimit.percent(75)
     var stallTimeout = Duration.seconds(30)
@@ -89,6 +91,10 @@ enum SettingsTable {
         SettingsRow(
             "MaxSessionsPerUser", \.maxSessionsPerUser, .count(1...4096),
             "Sessions of one user that may run at once."),
+        SettingsRow(
+            "MaxHardwareSessions", \.maxHardwareSessions, .count(0...4096),
+            "Sessions that encode or decode on one GPU at once; 0: no limit. Further ones use another GPU or software."
+        ),
         SettingsRow(
             "MaxPoolBytesPerSession", \.maxPoolBytesPerSession, .size((1 << 20)...(1 << 40)),
             "Memory for frames that a session may register."),

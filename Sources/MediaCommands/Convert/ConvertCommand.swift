@@ -143,6 +143,9 @@ struct ConvertCommand: ParsableCommand {
             valueName: "device"))
     var device = "auto"
 
+    @OptionGroup(title: "Sessions")
+    var sessions: SessionArguments
+
     @OptionGroup(title: "Messages")
     var messages: ProgressArguments
 

@@ -46,7 +46,11 @@ final class ConvertJob {
     func run(_ interruption: Interruption) throws {
         let reader = try RawFrameReader(path: request.input, frameSize: source.size)
         let writer = try RawFrameWriter(path: request.output, inputs: [request.input])
-        let session = try TransferSession(try Daemon.findAndReport(), request.parameters)
+        let daemon = try Daemon.findAndReport()
+        let session = try SessionRequest.create(daemon, request.parameters) { (parameters) throws(ClientError) in
+            try TransferSession(daemon, parameters)
+        }
+        if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }
         let sources = try FramePool(slotSize: source.size, slotCount: Self.slotCount)
         let targets = try FramePool(slotSize: target.size, slotCount: Self.slotCount)
         try session.addPool(sources, id: PoolID.source)

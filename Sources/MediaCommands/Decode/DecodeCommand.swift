@@ -133,6 +133,9 @@ struct DecodeCommand: ParsableCommand {
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
+    @OptionGroup(title: "Sessions")
+    var sessions: SessionArguments
+
     @OptionGroup(title: "Messages")
     var messages: ProgressArguments
 

@@ -44,7 +44,10 @@ extension EncodeCommand {
     private func write(
         _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
     ) throws {
-        copy ? try runCopy(file, interruption, report) : try encode(file, interruption, report)
+        if copy { return try runCopy(file, interruption, report) }
+        try SessionRequest.retrying(canRepeat: file.input != "-" && file.output != "-", interruption) {
+            try encode(file, interruption, report)
+        }
     }
 
     /// The preset of `--preset-name`; nil without.
@@ -81,7 +84,9 @@ extension EncodeCommand {
         if let segment {
             return try runSegment(segment, request, interruption) { try encode($0, interruption) }
         }
-        if let parallel { return try ParallelJob(request, codingWords, count: parallel).run(interruption) }
+        if let parallel {
+            return try ParallelJob(request, codingWords + sessions.words, count: parallel).run(interruption)
+        }
         try encode(request, interruption)
     }
 

@@ -29,7 +29,7 @@ extension EncodeCommand {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
         }
         try OptionCheck.maxLevel(maxLevel)
-        if copy, let option = encoderWords.first ?? picture.words.first {
+        if copy, let option = encoderWords.first ?? picture.words.first ?? sessions.words.first {
             throw ValidationError("--copy does not encode: \(option.name) has no effect with it.")
         }
         try validateSegments()

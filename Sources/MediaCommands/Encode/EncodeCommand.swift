@@ -267,6 +267,9 @@ struct EncodeCommand: ParsableCommand {
             "Encode so many segments at a time, each in a process of its own, and join them.", valueName: "n"))
     var parallel: Int?
 
+    @OptionGroup(title: "Sessions")
+    var sessions: SessionArguments
+
     @OptionGroup(title: "Messages")
     var messages: ProgressArguments
 

@@ -65,8 +65,9 @@ final class EncodeJob {
         var video = geometry.applied(to: color.applied(to: reader.video))
         if !parameters.keepsAlpha { video.alphaMode = nil }
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
-        let session = try CompressionSession(
-            daemon, parameters.create(video, color.format, layerMode: layerMode))
+        let session = try SessionRequest.create(
+            daemon, parameters.create(video, color.format, layerMode: layerMode), hasOthers: input.session != nil
+        ) { (parameters) throws(ClientError) in try CompressionSession(daemon, parameters) }
         (decodesInHardware, self.session) = (input.usesHardware, session)
         try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, (color, geometry), session, writer, daemon, interruption)

@@ -90,6 +90,7 @@ struct EncodeParameters {
         }
         if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
+        properties.merge(SessionRequest.properties) { _, set in set }
         properties.merge(userProperties) { _, set in set }
         // The mode of the frames, which differs from the file's where the reader converted them.
         if picture.background != nil { properties[.sourceAlphaMode] = nil }

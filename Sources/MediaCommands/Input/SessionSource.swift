@@ -69,12 +69,13 @@ final class SessionSource: VideoSource {
         clock = reader.presentationClock
         captionReader = CaptionReader(reader.video.codecConfiguration)
         joinsLayers = reader.video.codecConfiguration.first != 1 && reader.video.alphaLayerMode != nil
-        session = try DecompressionSession(
-            daemon,
-            CreateDecompressionSession.Parameters(
-                formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
-                pixelFormat: request.pixelFormat, decoderSpecification: request.specification,
-                properties: request.properties))
+        let parameters = CreateDecompressionSession.Parameters(
+            formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
+            pixelFormat: request.pixelFormat, decoderSpecification: request.specification,
+            properties: SessionRequest.properties.merging(request.properties) { _, set in set })
+        session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
+            try DecompressionSession(daemon, parameters)
+        }
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 

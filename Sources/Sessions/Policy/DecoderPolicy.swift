@@ -17,6 +17,10 @@ public enum DecoderPolicy {
         public var bitDepth: Int
         /// Nil when it is not known yet, which fits every decoder.
         public var size: PictureSize?
+        /// What the GPUs do already; those that are full are not chosen.
+        public var loads: [HardwareLoad] = []
+        /// The decoder that the session had before its process failed, which is chosen again if it fits.
+        public var previousID: String?
 
         /// Reads a decoder specification.
         ///
@@ -63,16 +67,23 @@ public enum DecoderPolicy {
         _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure] = []
     ) throws(SessionError) -> Choice {
         let failed = Set(failures.map(\.codecID))
+        var full: [HardwareLoad] = []
         if request.enableHardware {
-            let usable = hardware(snapshot, request.codec).first { decoder, path in
+            let fitting = hardware(snapshot, request.codec).filter { decoder, path in
                 path.bitDepth == request.bitDepth && path.verified && request.fits(path)
                     && (request.codecID ?? decoder.id) == decoder.id && !failed.contains(decoder.id)
-            }
-            if let usable { return Choice(decoder: usable.decoder) }
+            }.map(\.decoder)
+            full = request.loads.filter { load in load.isFull && fitting.contains { $0.id == load.codecID } }
+            let usable = fitting.filter { decoder in !full.contains { $0.codecID == decoder.id } }
+            let chosen = GPULoad.leastLoaded(usable.map(\.id), request.loads, previous: request.previousID)
+            if let decoder = usable.first(where: { $0.id == chosen }) { return Choice(decoder: decoder) }
         }
-        let reason = hardwareReason(request, snapshot: snapshot, failures: failures)
+        let reason =
+            full.isEmpty
+            ? hardwareReason(request, snapshot: snapshot, failures: failures)
+            : full.map(\.fullReason).joined(separator: "; ")
         if request.requireHardware {
-            let isBusy = failures.contains(where: \.isTransient)
+            let isBusy = !full.isEmpty || failures.contains(where: \.isTransient)
             throw SessionError(
                 isBusy ? .videoDecoderNotAvailableNow : .couldNotFindVideoDecoder,
                 "hardware is required, but \(reason)")

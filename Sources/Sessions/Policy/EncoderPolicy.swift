@@ -21,6 +21,10 @@ public enum EncoderPolicy {
         public var requiredGPU: String?
         /// Properties that are set and that only software supports.
         public var softwareProperties: [String] = []
+        /// What the GPUs do already; those that are full are not chosen.
+        public var loads: [HardwareLoad] = []
+        /// The encoder that the session had before its process failed, which is chosen again if it fits.
+        public var previousID: String?
 
         public init(
             enableHardware: Bool = true, requireHardware: Bool = false, codecID: String? = nil, bitDepth: Int = 8
@@ -83,18 +87,27 @@ public enum EncoderPolicy {
             encoder.bitDepths.contains(request.bitDepth)
                 && (request.codecID ?? encoder.id) == encoder.id
         }
-        let usable = fitting.filter { !failed.contains($0.id) }
+        let full = request.loads.filter { load in
+            load.isFull && fitting.contains { $0.id == load.codecID && request.fits($0) }
+        }
+        let usable = fitting.filter { encoder in
+            !failed.contains(encoder.id) && !full.contains { $0.codecID == encoder.id }
+        }
         // With hardware required, properties that only software supports do not exclude it: the session then refuses them
         // by name, which is clearer than finding no encoder.
         if request.enableHardware, request.requireHardware || request.softwareProperties.isEmpty {
             let hardware = usable.filter { $0.hardware && request.fits($0) }
             let preferred = request.preferredGPU.flatMap { name in hardware.first { $0.isOn(gpu: name) } }
-            if let encoder = preferred ?? hardware.first { return Choice(encoder: encoder) }
+            let chosen = GPULoad.leastLoaded(hardware.map(\.id), request.loads, previous: request.previousID)
+            if let encoder = preferred ?? hardware.first(where: { $0.id == chosen }) {
+                return Choice(encoder: encoder)
+            }
         }
-        let reason = hardwareReason(request, snapshot: snapshot, failures: failures)
+        let reason = hardwareReason(request, snapshot: snapshot, failures: failures, full)
         if request.requireHardware {
             throw SessionError(
-                isBusy(snapshot, failures) ? .videoEncoderNotAvailableNow : .couldNotFindVideoEncoder,
+                !full.isEmpty || isBusy(snapshot, failures)
+                    ? .videoEncoderNotAvailableNow : .couldNotFindVideoEncoder,
                 "hardware is required, but \(reason)")
         }
         guard let software = usable.first(where: { !$0.hardware }) else {
@@ -112,12 +125,13 @@ public enum EncoderPolicy {
             && snapshot.nodes.contains { $0.state == .verifying || $0.state == .busy }
     }
 
-    /// Why no hardware encoder can serve the request: the failures, otherwise the findings of the probe.
+    /// Why no hardware encoder can serve the request: the failures and full GPUs, otherwise the findings of the probe.
     private static func hardwareReason(
-        _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure]
+        _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure], _ full: [HardwareLoad]
     ) -> String {
-        if !failures.isEmpty {
-            return failures.map { "\($0.codecID) failed: \($0.reason)" }.joined(separator: "; ")
+        if !failures.isEmpty || !full.isEmpty {
+            let failed = failures.map { "\($0.codecID) failed: \($0.reason)" }
+            return (failed + full.map(\.fullReason)).joined(separator: "; ")
         }
         let hardware = snapshot.encoders.filter(\.hardware)
         if let id = request.codecID, !hardware.contains(where: { $0.id == id }) {

@@ -6,7 +6,11 @@ extension PropertyTable {
     public static let decompression: [PropertySpec] = [
         PropertySpec(
             .realTime, .boolean, default: .bool(false),
-            "Output each picture as soon as its packet is decoded and its turn has come; no frame threading."),
+            """
+            Output each picture as soon as its packet is decoded and its turn has come; no frame threading. The session's \
+            threads run before those of other sessions.
+            """),
+        .priority(until: "the first packet"),
         PropertySpec(
             .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
             "Threads of the software decoder; 0 is one per processor."),

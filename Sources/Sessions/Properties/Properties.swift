@@ -78,8 +78,9 @@ public enum PropertyTable {
             .realTime, .boolean, default: .bool(false), access: .live,
             """
             Keep up with a live source: no look-ahead, no reordering, one frame in the encoder at a time. A session that \
-            begins with true does not reorder frames later either.
+            begins with true does not reorder frames later either, and its threads run before those of other sessions.
             """),
+        .priority(until: "the encoder opens"),
         PropertySpec(
             .expectedFrameRate, .frameRate, access: .live,
             """

@@ -25,7 +25,7 @@ public enum PropertyText {
     static let frameRates = 0.001...1000.0
 
     /// A frame rate from a number or a ratio as text; nil for other values and outside 1/1000…1000 Hz.
-    static func frameRate(_ value: PropertyValue) -> Rational? {
+    public static func frameRate(_ value: PropertyValue) -> Rational? {
         let rate: Rational? =
             switch value {
             case .string(let text): Rational(text: text)

@@ -18,6 +18,13 @@ extension PropertyTable {
         PropertySpec(
             .cleanAperture, .aperture, access: .live,
             "The part of the source that is shown, for every ScalingMode but Normal; all of it by default."),
+        PropertySpec(
+            .realTime, .boolean, default: .bool(false), access: .live,
+            """
+            Whether frames are of a live source: the session's threads then run before those of other sessions. Set it before \
+            the first frame: priority that was given up does not come back.
+            """),
+        .priority(until: "the first frame", access: .live),
 
         // Read-only.
         PropertySpec(.pixelTransferDevice, .text, access: .readOnly, "The device that converts."),

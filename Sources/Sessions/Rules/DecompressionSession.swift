@@ -129,6 +129,9 @@ public struct DecompressionSession: Sendable {
             x: UInt32(part.x), y: UInt32(part.y), width: UInt32(part.width), height: UInt32(part.height))
     }
 
+    /// The priority of the session's threads.
+    public var priority: SessionPriority { SessionPriority(properties) }
+
     /// The settings for opening the decoder.
     public var options: (isRealTime: Bool, threads: Int) {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))

@@ -70,6 +70,9 @@ public struct SessionMemory: Hashable, Sendable {
         return UInt64(width * height) * 3
     }
 
+    /// Luma samples of a picture of so many bytes, as `pictureBytes` counts them.
+    public static func samples(ofPicture bytes: UInt64) -> Double { Double(min(bytes, maxPicture) / 3) }
+
     /// A number of bytes in messages: whole MiB, rounded up, with separators (`1,234 MiB`).
     public static func text(_ bytes: UInt64) -> String {
         let digits = "\(bytes / mebibyte + (bytes % mebibyte > 0 ? 1 : 0))"

@@ -100,6 +100,8 @@ struct CallTable: Sendable {
         CallRow(
             "setpriority", .refuse(EPERM),
             [(.int(0, is: 1), .refuse(EPERM)), (.int(0, is: 2), .refuse(EPERM)), (.int(1, is: 0), .allow)]),
+        // A class of the scheduler for the calling thread; those that come before others need a privilege.
+        CallRow("sched_setscheduler", .refuse(EPERM), [(.int(0, is: 0), .allow)]),
         // The C library asks the name service cache through them.
         CallRow("socket", .refuse(EACCES)),
         CallRow("connect", .refuse(EACCES)),
@@ -121,7 +123,7 @@ struct CallTable: Sendable {
         // FIOSETOWN and SIOCSPGRP make the kernel signal another process; TIOCSTI and TIOCLINUX type into a terminal that the
         // process inherited, which no version of Landlock prevents.
         + [CallRow("ioctl", .allow, [0x8901, 0x8902, 0x5412, 0x541c].map { (.int(1, is: $0), .forbid(EPERM)) })]
-        + ["sched_setscheduler", "sched_setattr"].map { CallRow($0, .refuse(EPERM), [(.int(0, is: 0), .allow)]) }
+        + [CallRow("sched_setattr", .refuse(EPERM), [(.int(0, is: 0), .allow)])]
         // Intel's driver (iHD, mos_os.c) does not start without the semaphore and the 12 bytes, under a key of its own, by which
         // its processes share the load of two video engines.
         + [

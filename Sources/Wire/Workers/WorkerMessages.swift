@@ -66,6 +66,8 @@ public struct WorkerStart: Codable, Sendable {
     public var vulkan: VulkanHints
     /// What the client should know about the session's process, a clause each.
     public var notices: [String]
+    /// What the GPUs of encoders and decoders do already.
+    public var loads: [HardwareLoad] = []
     /// The encoder, decoder or converter with which the client's session began, if this one continues another.
     public var firstCodecID: String?
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A live session alone, beside batch sessions of another user, and beside a second live session."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from common import ROUNDS, SECONDS, SESSION_BENCH, Daemon, table
+
+BATCHES = 4
+
+
+def start(daemon, *arguments, other=False):
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if other and os.geteuid() == 0 else {}
+    return subprocess.Popen([SESSION_BENCH, *map(str, arguments)], stdout=subprocess.PIPE, env=daemon.env, **user)
+
+
+def result(process):
+    text = process.communicate()[0].decode()
+    if process.returncode != 0:
+        sys.exit(f"session-bench: {text}")
+    return json.loads(text)
+
+
+def beside_batches(daemon, frames, seconds, priority):
+    batches = [start(daemon, "batch", seconds + 3, priority, other=True) for _ in range(BATCHES)]
+    # Their look-ahead fills first.
+    time.sleep(2)
+    live = result(start(daemon, "live", frames))
+    return live, sum(result(batch)["fps"] for batch in batches)
+
+
+def fairness(folder):
+    """A RealTime session of 640x360 at 30 fps: p90 of its latency, and its rate."""
+    os.chmod(folder, 0o755)
+    seconds = max(3, int(SECONDS))
+    frames = 30 * seconds
+    cases = {"alone": [], "beside four normal encodes of 720p medium": [], "beside four background encodes": [],
+             "beside another RealTime session": []}
+    rates = {name: [] for name in cases}
+    with Daemon(folder) as daemon:
+        os.chmod(daemon.socket, 0o666)
+        daemon.bench("live", 30)
+        for _ in range(ROUNDS):
+            cases["alone"].append(daemon.bench("live", frames))
+            for name, priority in (("beside four normal encodes of 720p medium", "normal"),
+                                   ("beside four background encodes", "background")):
+                live, rate = beside_batches(daemon, frames, seconds, priority)
+                cases[name].append(live)
+                rates[name].append(rate)
+            pair = [start(daemon, "live", frames) for _ in range(2)]
+            cases["beside another RealTime session"].append(max((result(live) for live in pair), key=lambda one: one["p90_ms"]))
+    alone = [one["p90_ms"] for one in cases["alone"]]
+    rows = []
+    for name, results in cases.items():
+        ratio = statistics.median(one["p90_ms"] / base for one, base in zip(results, alone))
+        rows.append((name, f"{statistics.median(one['p90_ms'] for one in results):.1f} ms", f"{ratio:.2f}",
+                     f"{statistics.median(one['fps'] for one in results):.1f}",
+                     f"{statistics.median(rates[name]):.1f}" if rates[name] else "–",
+                     "–" if name == "alone" else "≤ 1.5, 30 fps"))
+    return ("A RealTime session of 640x360 at 30 fps:\n\n"
+            + table(["case", "p90 of the latency", "over alone", "fps", "fps of the others together", "goal"], rows))

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWClient
+import HWDModel
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// Which sessions give way to others, and those that wait for a place.
+    @Suite struct FairShares {
+        /// The nice value and the scheduling class of a thread (proc(5)).
+        struct Scheduling: Hashable {
+            var nice: Int
+            var policy: Int
+
+            init?(_ path: String) {
+                guard let data = FileManager.default.contents(atPath: path) else { return nil }
+                let text = String(decoding: data, as: UTF8.self)
+                guard let close = text.lastIndex(of: ")") else { return nil }
+                let fields = text[text.index(after: close)...].split(separator: " ")
+                guard fields.count > 38, let nice = Int(fields[16]), let policy = Int(fields[38]) else {
+                    return nil
+                }
+                (self.nice, self.policy) = (nice, policy)
+            }
+        }
+
+        /// The main thread of a process, and its other threads.
+        static func threads(_ pid: Int32) throws -> (main: Scheduling, others: Set<Scheduling>) {
+            let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")
+            let main = try #require(Scheduling("/proc/\(pid)/task/\(pid)/stat"))
+            return (
+                main, Set(names.filter { $0 != "\(pid)" }.compactMap { Scheduling("/proc/\(pid)/task/\($0)/stat") })
+            )
+        }
+
+        static let isIdle = Scheduling("/proc/self/stat").map { $0.policy != 0 || $0.nice > 0 } ?? true
+
+        /// SCHED_OTHER, SCHED_BATCH and SCHED_IDLE of sched(7).
+        static let (other, batch, idle) = (0, 3, 5)
+
+        @Test(
+            "Threads of a session have its priority, libx265's among them",
+            .enabled(if: !isIdle, "these tests run at a low priority themselves"),
+            arguments: [
+                ([:], 10, batch), ([.priority: .string("background")], 19, idle),
+                ([.realTime: .bool(true)], 0, other),
+                ([.realTime: .bool(true), .priority: .string("background")], 0, other),
+            ] as [([PropertyKey: PropertyValue], Int, Int)])
+        func priority(_ properties: [PropertyKey: PropertyValue], _ added: Int, _ policy: Int) throws {
+            let server = try TestDaemon()
+            let encoder = try Encoder(server.daemon, .yu12, width: 320, height: 192, properties: properties)
+            try encoder.session.prepare()
+            let (main, others) = try Self.threads(try server.session(encoder.session.created.session).pid)
+            #expect(main == Self.daemon(server))
+            let expected = [min(19, main.nice + added), policy]
+            #expect(others.map { [$0.nice, $0.policy] } == [expected])
+            encoder.session.invalidate()
+        }
+
+        static func daemon(_ server: TestDaemon) -> Scheduling? { Scheduling("/proc/\(server.pid)/stat") }
+
+        @Test("Workers are in the daemon's session, so that the kernel compares their nice values")
+        func session() throws {
+            let server = try TestDaemon()
+            let encoder = try Encoder(server.daemon, .yu12, width: 64, height: 64)
+            let pid = try server.session(encoder.session.created.session).pid
+            #expect(getsid(pid) == getsid(server.pid))
+            // And not in its group, which the signals of a terminal's keys reach.
+            #expect(getpgid(pid) == pid && getpgid(pid) != getpgid(server.pid))
+            encoder.session.invalidate()
+        }
+
+        @Test("hwctl waits for a place, as long as it may")
+        func waits() throws {
+            let server = try TestDaemon("--max-sessions", "1")
+            let first = try Encoder(server.daemon, .yu12, width: 64, height: 64)
+            let y4m = try StandardStreams.y4m("yuv420p", in: server.folder)
+            let output = server.folder.path("out.mov")
+            let refused = try Programs.hwctl(["encode", "--max-wait", "0.4", y4m, output], socket: server.socket)
+            #expect(refused.status == HWDModel.ExitStatus.tryLater.rawValue, "\(refused.errors)")
+            #expect(refused.errors.contains("(max_wait_ms)"))
+            #expect(!FileManager.default.fileExists(atPath: output))
+
+            let waiting = try Running(
+                Programs.path("hwctl"), ["encode", "--wait", "--priority", "background", y4m, output],
+                environment: ["HWDAEMON_SOCKET": server.socket])
+            #expect(eventually(within: 20) { server.log.components(separatedBy: "session waits").count > 2 })
+            first.session.invalidate()
+            let run = try waiting.wait(seconds: 60)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(try Probe(output).decodingMessages() == "")
+        }
+
+        @Test(
+            "Options of sessions that make no sense are refused",
+            arguments: [
+                ["--max-wait", "-1"], ["--max-wait", "3601"], ["--priority", "high"], ["--copy", "--wait"],
+            ])
+        func wrongOptions(_ options: [String]) throws {
+            let run = try Programs.hwctl(["encode"] + options + ["in.mov", "out.mov"])
+            #expect(run.status == HWDModel.ExitStatus.usage.rawValue, "\(run.errors)")
+        }
+    }
+}
