@@ -126,7 +126,9 @@ let package = Package(
             path: "Sources/LibAV", swiftSettings: common),
         .target(
             name: "HWDMediaFile",
-            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
+            dependencies: [
+                "CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem",
+            ],
             path: "Sources/MediaFile", swiftSettings: common),
 
         .target(
@@ -183,8 +185,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDLibAV",
-                "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
+                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDHEIF",
+                "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 

@@ -32,6 +32,8 @@ public enum HEIFLimits {
     public static let side = 1 << 24
     /// Samples of a part that is decoded at once.
     public static let pixels = 1 << 30
+    /// Samples that are painted for one part, those that pictures of an overlay cover included.
+    public static let paintedPixels = 1 << 32
     /// Luma samples of a coded picture: those of HEVC's level 6.2 (H.265 table A.8).
     public static let codedPixels = 35_651_584
     /// Bytes of an ICC profile.

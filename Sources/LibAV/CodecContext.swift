@@ -34,7 +34,7 @@ package final class CodecContext {
     }
 
     /// Sets the out-of-band parameter sets (hvcC); false when memory ran out.
-    func setExtradata(_ bytes: [UInt8]) -> Bool {
+    package func setExtradata(_ bytes: [UInt8]) -> Bool {
         guard let extra = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
             return false
         }

@@ -208,6 +208,25 @@ func expectFault<Value>(
         expectFault(.malformed, "its size is 33554432x128") { try plan(huge) }
     }
 
+    @Test func anOverlayOfManyPlacesIsReadOnce() throws {
+        // Each of the grid's 4,096 places is the same overlay of 1,024 pictures outside of its canvas.
+        var crafted = CraftedFile()
+        crafted.properties = [CraftedFile.size(64 * 64, 64 * 64), CraftedFile.size(64, 64)]
+        var body: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 64, 0, 64]
+        body += (0..<14).flatMap { _ in [0, 64, 0, 64] as [UInt8] }
+        crafted.entries = [
+            .init(id: 1, type: "grid", properties: [1], data: [0, 0, 63, 63, 16, 0, 16, 0]),
+            .init(id: 2, type: "iovl", properties: [2], data: body), .init(id: 3, properties: [2]),
+        ]
+        crafted.references = [
+            ("dimg", 1, [UInt32](repeating: 2, count: 4096)), ("dimg", 2, [UInt32](repeating: 3, count: 14)),
+        ]
+        let (file, memory) = try crafted.open()
+        let source = CountingSource(memory)
+        let plan = try file.plan(1, from: source)
+        #expect(plan.steps.count == 4096 && source.reads.value <= 2)
+    }
+
     @Test func bytesOutsideOfTheFileAreNamed() throws {
         var crafted = CraftedFile()
         crafted.properties = [CraftedFile.size(64, 64)]
@@ -335,5 +354,22 @@ func expectFault<Value>(
         expectFault(.malformed, "exceeds its parent") { try open("meta_bitflips.heic") }
         expectFault(.truncated, "the bytes of item 2 lead outside") { try open("pillow_truncated.heic") }
         expectFault(.truncated, "the bytes of item 16 lead outside") { try open("trunc.heic") }
+    }
+}
+
+/// A file in memory that counts how often it is read.
+private struct CountingSource: ByteSource {
+    final class Count { var value = 0 }
+
+    private let memory: MemorySource
+    let reads = Count()
+
+    init(_ memory: MemorySource) { self.memory = memory }
+
+    var length: UInt64 { memory.length }
+
+    func read(_ range: Range<UInt64>) throws(HEIFError) -> [UInt8] {
+        reads.value += 1
+        return try memory.read(range)
     }
 }

@@ -87,6 +87,11 @@ private struct Planner<Source: ByteSource> {
     private var visits = 0
     /// The items whose bytes were found; the same item may fill many places.
     private var located = Set<UInt32>()
+    /// The descriptions that were read; the same item may fill many places.
+    private var grids: [UInt32: ImageGrid] = [:]
+    private var overlays: [UInt32: ImageOverlay] = [:]
+    /// Samples that are painted, those that later ones cover included.
+    private var painted = 0
 
     init(file: HEIFFile, source: Source, plan: DecodePlan) {
         (self.file, self.source, self.plan) = (file, source, plan)
@@ -135,6 +140,7 @@ private struct Planner<Source: ByteSource> {
             throw HEIFError(.unsupported, "item \(id) is predicted from other pictures")
         }
         if located.insert(id).inserted { _ = try file.spans(of: id) }
+        try count(clip)
         plan.steps.append(
             .copy(
                 DecodePlan.Copy(
@@ -146,8 +152,7 @@ private struct Planner<Source: ByteSource> {
         _ picture: PictureDescription, _ placement: Placement, _ clip: PixelRect, _ depth: Int
     ) throws(HEIFError) {
         let id = picture.item.id
-        let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
-        let (grid, tiles) = (try ImageGrid(body, item: id), file.targets("dimg", of: id))
+        let (grid, tiles) = (try grid(id), file.targets("dimg", of: id))
         guard grid.width == picture.width, grid.height == picture.height else {
             throw HEIFError(
                 .malformed,
@@ -187,19 +192,43 @@ private struct Planner<Source: ByteSource> {
         _ picture: PictureDescription, _ placement: Placement, _ clip: PixelRect, _ depth: Int
     ) throws(HEIFError) {
         let (id, inputs) = (picture.item.id, file.targets("dimg", of: picture.item.id))
-        let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
-        let overlay = try ImageOverlay(body, inputs: inputs.count, item: id)
+        let overlay = try overlay(id, inputs: inputs.count)
         guard overlay.width == picture.width, overlay.height == picture.height else {
             throw HEIFError(
                 .malformed,
                 "overlay \(id) is \(overlay.width)x\(overlay.height), its item states \(picture.width)x\(picture.height)"
             )
         }
+        try count(clip)
         plan.steps.append(.fill(clip, overlay.fill))
         for (input, position) in zip(inputs, overlay.positions) {
             try visit(
                 try file.picture(input), placement.after(Placement(x: position.x, y: position.y)), clip: clip,
                 depth: depth + 1)
+        }
+    }
+
+    private mutating func grid(_ id: UInt32) throws(HEIFError) -> ImageGrid {
+        if let known = grids[id] { return known }
+        let grid = try file.grid(id, from: source)
+        grids[id] = grid
+        return grid
+    }
+
+    private mutating func overlay(_ id: UInt32, inputs: Int) throws(HEIFError) -> ImageOverlay {
+        if let known = overlays[id] { return known }
+        let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
+        let overlay = try ImageOverlay(body, inputs: inputs, item: id)
+        overlays[id] = overlay
+        return overlay
+    }
+
+    /// Counts samples that are painted: pictures of an overlay may lie over each other.
+    private mutating func count(_ rect: PixelRect) throws(HEIFError) {
+        painted += rect.width * rect.height
+        guard painted <= HEIFLimits.paintedPixels else {
+            throw HEIFError(
+                .limit, "the picture is painted over with more than \(HEIFLimits.paintedPixels) samples")
         }
     }
 }

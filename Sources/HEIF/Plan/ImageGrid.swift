@@ -94,3 +94,12 @@ public struct ImageOverlay: Hashable, Sendable {
         }
     }
 }
+
+extension HEIFFile {
+    /// The description of a grid.
+    ///
+    /// - Throws: what `data` throws; `malformed` or `limit` for a description that cannot be used.
+    public func grid(_ id: UInt32, from source: some ByteSource) throws(HEIFError) -> ImageGrid {
+        try ImageGrid(try data(of: id, from: source, limit: HEIFLimits.derivationSize), item: id)
+    }
+}

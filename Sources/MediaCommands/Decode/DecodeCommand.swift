@@ -21,6 +21,8 @@ struct DecodeCommand: ParsableCommand {
               hwctl decode --at 0,10,1:20 clip.mov picture-%02d.png
               hwctl decode --format yuva title.mov title-%04d.png
               hwctl decode --background 00ff00 title.mov title.y4m
+              hwctl decode photo.heic photo.jpg
+              hwctl decode --region 1000x800+2000+1500 photo.heic part.png
 
             INPUT is any file that libavformat reads. HEVC is decoded by the daemon, in hardware where that is verified; \
             other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
@@ -55,6 +57,12 @@ struct DecodeCommand: ParsableCommand {
             --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps only the base layer. The \
             sample groups (tscl) of a .mov or .mp4 signal the level of each picture; without them, and where they \
             contradict a picture, the NAL unit headers do, and a note or warning is printed.
+
+            INPUT may be a HEIC or HEIF file. Its primary picture, or that of --item, is decoded by the tile through one \
+            session, cropped, turned and mirrored as its properties say, and written as .png (with its alpha and ICC profile), \
+            .jpg (upright, with Exif of orientation 1), .y4m, .yuv or .raw. With --region only the tiles of that part are read. \
+            --thumbnail takes the smallest embedded thumbnail that suffices, and scales down. --aux writes the alpha, depth or \
+            gain map in gray. JPEG, AVCI and other items that no session takes are decoded in this process.
             """)
 
     /// What converts to RGB.
@@ -71,7 +79,10 @@ struct DecodeCommand: ParsableCommand {
     @Argument(help: "The video to decode.")
     var input: String
 
-    @Argument(help: "The file to write: .y4m, .yuv, .raw or .png (frame-%04d.png for every picture); - is Y4M.")
+    @Argument(
+        help:
+            "The file to write: .y4m, .yuv, .raw or .png (frame-%04d.png for every picture), of HEIC .jpg; - is Y4M."
+    )
     var output: String
 
     @Option(help: "Whether hardware is preferred, required or off.")
@@ -130,6 +141,9 @@ struct DecodeCommand: ParsableCommand {
             valueName: "time,..."))
     var at: String?
 
+    @OptionGroup(title: "HEIC")
+    var still: StillDecodeArguments
+
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
@@ -145,6 +159,9 @@ struct DecodeCommand: ParsableCommand {
     func run() throws {
         try report(output: output) {
             let interruption = try Interruption()
+            if let input = try stillInput() {
+                return try StillDecodeJob(input, stillRequest(specification)).run(interruption)
+            }
             let job = job(specification)
             do {
                 try job.run(interruption)
@@ -195,7 +212,7 @@ struct DecodeCommand: ParsableCommand {
         return properties
     }
 
-    private var specification: [PropertyKey: PropertyValue] {
+    var specification: [PropertyKey: PropertyValue] {
         switch hardware {
         case .prefer: [.enableHardwareDecoder: .bool(true)]
         case .require: [.requireHardwareDecoder: .bool(true)]

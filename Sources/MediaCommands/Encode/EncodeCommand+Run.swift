@@ -16,6 +16,7 @@ extension EncodeCommand {
                     input, edits: edits, frameRate: frameRate.flatMap { Rational(text: $0) }, json: json)
             }
         }
+        if isStill { return try report(output: output) { try encodeStill() } }
         guard let folder = outputs.outputDir else {
             return try report(output: output) {
                 let file = FilePair(input: input, output: output)

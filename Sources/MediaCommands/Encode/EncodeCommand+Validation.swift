@@ -16,6 +16,7 @@ extension EncodeCommand {
         if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
             throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
         }
+        try validateStill()
         try validateRate()
         try validateTwoPass()
         if alphaQuality != nil, alpha == nil {

@@ -10,7 +10,7 @@ internal import HWDSessions
 struct EncodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "encode",
-        abstract: "Encode a video as HEVC through a compression session of the daemon.",
+        abstract: "Encode a video as HEVC, or a picture as HEIC, through compression sessions of the daemon.",
         discussion: """
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
@@ -28,6 +28,7 @@ struct EncodeCommand: ParsableCommand {
               hwctl encode --copy --max-level 0 slow-motion.mov small.mov
               hwctl encode --segment 2/32 film.mov part-2.mov
               hwctl encode --parallel 4 film.mov film-hevc.mov
+              hwctl encode --exif copy photo.jpg photo.heic
 
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
             Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
@@ -96,6 +97,11 @@ struct EncodeCommand: ParsableCommand {
             the same on one machine, in N processes and with sound and metadata; the parts are in a hidden folder beside \
             OUTPUT until it is complete.
 
+            A .heic holds one picture, of a file in any format that libavcodec reads, or of another HEIC file: in one tile up to \
+            512 samples on a side, else in a grid of 512x512 tiles, which one session codes with one quantizer (40 - 38 · \
+            quality). Pictures of RGB become full-range Y'CbCr; more than 8 bits become 10. --alpha adds alpha as a picture of its \
+            own. What Exif says of the orientation is done by the file's own properties, and Exif's is set to 1.
+
             Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
 
@@ -117,7 +123,7 @@ struct EncodeCommand: ParsableCommand {
     @Argument(
         help: ArgumentHelp(
             """
-            INPUT and OUTPUT: a video or pictures such as frame-%04d.png, and a .mov, .mp4, .mkv, .ts, .nut or .hevc; - is \
+            INPUT and OUTPUT: a video or pictures such as frame-%04d.png, and a .mov, .mp4, .mkv, .ts, .nut, .hevc or .heic; - is \
             standard input or output. With --output-dir all are inputs.
             """, valueName: "file"))
     var files: [String]
@@ -181,6 +187,9 @@ struct EncodeCommand: ParsableCommand {
 
     @OptionGroup(title: "Picture")
     var picture: PictureArguments
+
+    @OptionGroup(title: "HEIC")
+    var still: StillEncodeArguments
 
     @OptionGroup(title: "Sound and text")
     var sound: SoundArguments

@@ -32,10 +32,11 @@ enum EncodeHelp {
           hwctl encode --max-height 1080 --hdr sdr film.mov film.mp4
           hwctl encode --alpha premultiplied title.mov title-hevc.mov
           hwctl encode --output-dir hevc --skip-existing *.mp4
+          hwctl encode --exif copy photo.jpg photo.heic
           ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov
 
         Encodes as HEVC. INPUT is a video, pictures (frame-%04d.png) or - for standard
-        input; the extension of OUTPUT is .mov, .mp4, .mkv, .ts, .nut or .hevc.
+        input; the extension of OUTPUT is .mov, .mp4, .mkv, .ts, .nut, .hevc or .heic.
 
         QUALITY  --quality 0.0-1.0 (\(PropertyTable.defaultQuality)) | --bitrate 6M [--two-pass] | --qp 0-51
                  --speed fast|balanced|best     --preset NAME (x265's)
@@ -48,6 +49,8 @@ enum EncodeHelp {
                  --alpha premultiplied|straight   --alpha-quality 0.0-1.0
                  --background RRGGBB[@p3] (instead of alpha)
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
+        HEIC     --tile N   --thumbnail MAX   --exif FILE|copy   --xmp FILE   --icc FILE
+                 --primaries p3|709|2020   --depth-map FILE   --gain-map FILE
         SOUND    --audio copy|aac|alac|none   --audio-track N|LANG
                  --audio-bitrate 128k   --drop-audio   --subtitle copy|none
         FILES    --output-dir DIR   --skip-existing   --no-overwrite   -y, --yes

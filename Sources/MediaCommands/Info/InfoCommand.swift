@@ -3,17 +3,19 @@ internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDDisplays
+internal import HWDHEIF
 internal import HWDMediaFile
 
 /// `hwctl info`.
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "info",
-        abstract: "Describe a media file: tracks, profile, size, color, HDR.",
+        abstract: "Describe a media file or a HEIC picture: tracks, tiles, profile, size, color, HDR.",
         discussion: """
             EXAMPLES
               hwctl info clip.mov
               hwctl info --no-measure --json clip.mov
+              hwctl info photo.heic
 
             FILE is any file that libavformat reads, or a series of pictures (frame-%04d.png). The first seconds of its \
             video are decoded to find out whether this machine can play it. With --no-measure the daemon is not \
@@ -26,6 +28,10 @@ struct InfoCommand: ParsableCommand {
             The pictures of HEVC and H.264 video are searched for Dolby Vision's RPUs, HDR10+, closed captions and changes \
             of color: all of a short file, else the first 65,536 packets or 256 MiB. For a file with HDR video, whether a \
             display of this machine can show it is listed as by hwctl displays.
+
+            Of a HEIC or HEIF file the pictures are listed with their sizes, tiles (TileWidth, TileLength), colors, thumbnails, \
+            auxiliary pictures (alpha, depth, gain maps, mattes) and the essentials of their Exif, and the file's groups, tracks \
+            and brands; nothing is decoded.
             """)
 
     @Argument(help: "The file to describe.")
@@ -44,6 +50,10 @@ struct InfoCommand: ParsableCommand {
         try report {
             let interruption = try noMeasure ? nil : Interruption()
             let opened = try InputFile(file)
+            if let still = try StillInput(opened), still.file.primary != nil {
+                let info = StillInfo(still)
+                return json ? try Console.json(info) : try Console.result(StillInfoText(info).text)
+            }
             let info = try MediaInfo(opened)
             let playback = try interruption.flatMap { try measure(opened, info, $0) }
             let alphaExport = info.video.first { !$0.picture }.map { AlphaExportInfo($0) }

@@ -34,6 +34,8 @@ public final class FrameWriter {
         public var orientation = PictureOrientation()
         /// The alpha mode of PNG files, which cannot signal one; other outputs keep the samples' mode.
         public var wantedAlphaMode = AlphaChannelMode.straight
+        /// The ICC profile of PNG files; other outputs hold none.
+        public var profile: [UInt8]?
 
         /// Describes frames.
         public init(

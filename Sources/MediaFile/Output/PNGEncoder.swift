@@ -51,6 +51,11 @@ final class PNGEncoder {
             frame.pointer.pointee.color_primaries = AVCOL_PRI_BT709
             frame.pointer.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
         }
+        if let profile = description.profile,
+            let data = av_frame_new_side_data(frame.pointer, AV_FRAME_DATA_ICC_PROFILE, profile.count)
+        {
+            UnsafeMutableRawPointer(data.pointee.data).copyMemory(from: profile, byteCount: profile.count)
+        }
         context.pointee.width = Int32(shown.width)
         context.pointee.height = Int32(shown.height)
         context.pointee.pix_fmt = target

@@ -47,7 +47,9 @@ extension EndToEndFaults {
             "talk-12.mov": Facts(frames: 25, sound: ["aac"]),
             "piped.mov": Facts(frames: 50, sound: []), "slow-30.mov": Facts(frames: 30),
             "handbrake.mp4": Facts(sound: ["alac", "aac"], text: ["mov_text"]),
-            "picture.png": Facts(codec: "png", frames: 1),
+            "picture.png": Facts(codec: "png", frames: 1), "photo.jpg": Facts(codec: "mjpeg"),
+            "photo-part.png": Facts(codec: "png"), "photo-small.png": Facts(codec: "png"),
+            "title.png": Facts(codec: "png"),
             "talk.y4m": Facts(codec: "rawvideo", frames: 50),
         ]
 
@@ -78,6 +80,7 @@ extension EndToEndFaults {
                     ])
             for (name, fixture) in [
                 ("hdr.mov", "pq.mov"), ("title.mov", "alpha_prores4444.mov"),
+                ("photo.heic", "still.heic"),
             ] {
                 try FileManager.default.copyItem(
                     at: Clips.fixture(fixture), to: URL(fileURLWithPath: folder.path(name)))
@@ -103,7 +106,7 @@ extension EndToEndFaults {
                 #expect(run.status == 0, "\(line): \(run.errors)")
                 if line.contains(" -q ") { #expect(run.errors == "" && run.text == "", "\(line): \(run.errors)") }
             }
-            let videos: Set = ["mov", "mp4", "mkv", "ts", "hevc", "y4m", "png"]
+            let videos: Set = ["mov", "mp4", "mkv", "ts", "hevc", "y4m", "png", "jpg"]
             let written = folder.contents.filter { name in
                 !inputs.contains(name) && name.contains(".")
                     && videos.contains(String(name.split(separator: ".").last ?? ""))
@@ -207,7 +210,7 @@ extension EndToEndFaults {
             let probe = Probe(path)
             #expect(try probe.decodingMessages() == "", "\(name)")
             let facts = Self.facts[name] ?? Facts()
-            let isOther = name.hasSuffix("png") || name.hasSuffix("y4m")
+            let isOther = ["png", "jpg", "y4m"].contains { name.hasSuffix($0) }
             #expect(try probe.field("codec_name") == (isOther ? facts.codec : "hevc"), "\(name)")
             if let frames = facts.frames { #expect(try probe.frameTimes().count == frames, "\(name)") }
             if let sound = facts.sound { #expect(try probe.audioCodecs() == sound, "\(name)") }

@@ -19,7 +19,7 @@ enum OutputCheck {
         guard arguments.first == "encode", run.status == 0 else { return }
         let command = try EncodeCommand.parse(Array(arguments.dropFirst()))
         guard command.outputs.outputDir == nil, !command.check, ![command.input, command.output].contains("-"),
-            !command.verify, command.segment == nil,
+            !command.verify, command.segment == nil, !command.isStill,
             !run.errors.contains("the input is damaged"), isExpected(command, arguments)
         else { return }
         let receipt = try ReceiptDocument(verification(command, run), socket: socket)

@@ -32,6 +32,9 @@ enum Programs {
         throw MissingTool("\(names.joined(separator: " or ")) is not installed; run 'make deps'")
     }
 
+    /// Whether a program that `make deps` does not install is there.
+    static func has(_ name: String) -> Bool { (try? required(name)) != nil }
+
     /// Runs a program found on PATH to its successful end.
     @discardableResult
     static func tool(_ name: String, _ arguments: [String]) throws -> Finished {
@@ -162,4 +165,14 @@ func eventually(within seconds: Double = 5, _ condition: () throws -> Bool) reth
         usleep(5000)
     }
     return try condition()
+}
+
+extension Trait where Self == ConditionTrait {
+    /// For what libheif's programs judge.
+    static var needsLibHEIF: Self {
+        .enabled(if: Programs.has("heif-convert") && Programs.has("heif-info"), "needs heif-info and heif-convert")
+    }
+
+    /// For what exiftool judges.
+    static var needsExifTool: Self { .enabled(if: Programs.has("exiftool"), "needs exiftool") }
 }

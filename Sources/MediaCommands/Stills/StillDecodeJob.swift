@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDHEIF
+internal import HWDMediaFile
+internal import HWDModel
+
+/// One run of `hwctl decode` on a HEIC file: items → sessions → canvas → file.
+struct StillDecodeJob {
+    /// What to decode, and how.
+    struct Request {
+        var output: String
+        var specification: [PropertyKey: PropertyValue] = [:]
+        /// nil is planar in the picture's bit depth.
+        var format: PixelFormat?
+        var alphaMode = AlphaChannelMode.straight
+        var background: BackgroundCompositor.RGB?
+        var item: UInt32?
+        var region: PixelRect?
+        /// The most samples on a side of a small picture.
+        var thumbnail: Int?
+        var auxiliary: StillDecodeArguments.Auxiliary?
+        /// The file for Exif.
+        var exif: String?
+        var json = false
+    }
+
+    let input: StillInput
+    let request: Request
+    private var file: HEIFFile { input.file }
+
+    init(_ input: StillInput, _ request: Request) { (self.input, self.request) = (input, request) }
+
+    /// Whether an output is JPEG by its name.
+    static func isJPEG(_ output: String) -> Bool {
+        [".jpg", ".jpeg"].contains { output.lowercased().hasSuffix($0) }
+    }
+
+    func run(_ interruption: Interruption) throws {
+        interruption.onSignal {}
+        // Before the input: an output that cannot be written is reported before anything is decoded.
+        let output = try StillOutput(request.output, inputs: [input.path])
+        let id = try picture()
+        let exif = try exif(of: id)
+        if request.exif != nil, exif == nil {
+            throw MediaError(.badInput, "\(input.path): item \(id) has no Exif")
+        }
+        var daemon: Daemon?
+        let tiles = StillTiles(input, request.specification) {
+            if let daemon { return daemon }
+            let found = try Daemon.findAndReport()
+            daemon = found
+            return found
+        } isInterrupted: {
+            interruption.isSet
+        }
+        let start = Progress(total: nil)
+        let shown = try source(of: id)
+        let alpha = try alpha(of: shown, output)
+        var (canvas, color) = try StillPainter(input: input, tiles: tiles)
+            .paint(shown, part: request.region, alpha: alpha)
+        if let most = request.thumbnail {
+            let size = StillCanvas.size(canvas.width, canvas.height, within: most)
+            if size != (canvas.width, canvas.height) {
+                canvas = try canvas.scaled(width: size.width, height: size.height)
+            }
+        }
+        let bytes = try output.write(
+            canvas, color,
+            StillOutput.Description(
+                format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
+                wantedAlphaMode: request.alphaMode, background: request.background, exif: exif))
+        if let path = request.exif, let exif { try WholeFile.write(exif, to: path, inputs: [input.path]) }
+        try output.finish()
+        try StillDecodeSummary(
+            input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
+            seconds: start.seconds, bytes: bytes
+        ).report(json: request.json)
+    }
+
+    /// The picture that was asked for.
+    private func picture() throws -> UInt32 {
+        guard let id = request.item ?? file.primary else {
+            throw MediaError(.badInput, "\(input.path) has no picture: it is an image sequence")
+        }
+        _ = try input.naming { () throws(HEIFError) in try file.picture(id) }
+        return id
+    }
+
+    /// The item that is decoded: the picture, its auxiliary picture, or a thumbnail that suffices.
+    private func source(of id: UInt32) throws -> UInt32 {
+        if let auxiliary = request.auxiliary {
+            let found = file.auxiliaries(of: id).first { $0.kind == auxiliary.kind }?.picture.item.id
+            guard let found = found ?? (auxiliary == .gainmap ? file.toneMaps(of: id).first?.gainMap : nil) else {
+                throw MediaError(.badInput, "\(input.path): item \(id) has no picture \"\(auxiliary.rawValue)\"")
+            }
+            return found
+        }
+        guard let most = request.thumbnail else { return id }
+        return file.thumbnails(of: id).first { max($0.shownWidth, $0.shownHeight) >= most }?.item.id ?? id
+    }
+
+    /// The alpha that the output holds; nil without one.
+    private func alpha(of id: UInt32, _ output: StillOutput) throws -> AuxiliaryPicture? {
+        guard request.auxiliary == nil else { return nil }
+        let alpha = try input.naming { () throws(HEIFError) in try file.alpha(of: id) }
+        guard let alpha else {
+            if request.format == .yuva { Console.note("\(input.path) has no alpha: the picture is opaque") }
+            return nil
+        }
+        guard request.format == .yuva || request.background != nil || output.isPNG else {
+            Console.note(
+                "alpha is left out; .png and --format yuva keep it, --background composites it over a color")
+            return nil
+        }
+        return alpha
+    }
+
+    private func exif(of id: UInt32) throws -> [UInt8]? {
+        guard let item = file.metadata(of: id).first(where: { $0.kind == .exif }) else { return nil }
+        do throws(HEIFError) { return try file.exif(item.id, from: input.source) } catch {
+            guard request.exif == nil else { throw MediaError(.badInput, "\(input.path): \(error.reason)") }
+            Console.note("warning: Exif is left out: \(error.reason)")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
+internal import HWDHEIF
+internal import HWDMediaFile
+internal import HWDModel
+
+/// The file that a decoded still picture is written to.
+struct StillOutput {
+    /// What a canvas is written as.
+    struct Description {
+        /// nil keeps the canvas's format.
+        var format: PixelFormat?
+        var alphaMode = AlphaChannelMode.straight
+        var wantedAlphaMode = AlphaChannelMode.straight
+        var background: BackgroundCompositor.RGB?
+        var exif: [UInt8]?
+    }
+
+    private let path: String
+    private let inputs: [String]
+    /// nil for JPEG.
+    private let writer: FrameWriter?
+
+    var isPNG: Bool { writer?.isPNG ?? false }
+
+    /// - Throws: what opening the file throws.
+    init(_ path: String, inputs: [String]) throws(MediaError) {
+        (self.path, self.inputs) = (path, inputs)
+        writer = StillDecodeJob.isJPEG(path) ? nil : try FrameWriter(path: path, inputs: inputs)
+    }
+
+    /// Writes a picture, and returns the bytes of the file.
+    func write(_ canvas: StillCanvas, _ color: StillColor, _ description: Description) throws -> Int {
+        guard let writer else { return try writeJPEG(canvas, color, description) }
+        var properties = FrameWriter.Description(
+            width: canvas.width, height: canvas.height, format: canvas.format, color: color.color, frameRate: nil,
+            sampleAspectRatio: nil, alphaMode: canvas.format == .yuva ? description.alphaMode : nil,
+            wantedAlphaMode: description.wantedAlphaMode)
+        properties.profile = color.profile
+        if let background = description.background, canvas.format == .yuva {
+            properties.format = .yu12
+            try flattened(canvas, background, color, description.alphaMode) { try writer.write($0, properties) }
+        } else if description.format == .yuva, canvas.format != .yuva {
+            let opaque = try canvas.withOpaqueAlpha()
+            properties.format = .yuva
+            try writer.write(try opaque.view(), properties)
+        } else {
+            try writer.write(try canvas.view(), properties)
+        }
+        return writer.bytes
+    }
+
+    /// Completes the file.
+    func finish() throws(MediaError) { try writer?.finish() }
+
+    private func writeJPEG(
+        _ canvas: StillCanvas, _ color: StillColor, _ description: Description
+    ) throws -> Int {
+        if let exif = description.exif, !JPEGEncoder.holds(exif: exif) {
+            Console.note("warning: Exif of \(exif.count) bytes is left out: JPEG holds less than 64 KiB")
+        }
+        if color.color.isHDR { Console.note("warning: \(path) holds no HDR: viewers show it dull") }
+        // The picture is upright.
+        let upright = description.exif.flatMap { ExifFields.replacingOrientation(in: $0, with: 1) }
+        let metadata = JPEGEncoder.Metadata(exif: upright, profile: color.profile)
+        var file: [UInt8] = []
+        if let background = description.background, canvas.format == .yuva {
+            let flat = try StillCanvas(.yu12, width: canvas.width, height: canvas.height)
+            try flattened(canvas, background, color, description.alphaMode) { flat.copy($0) }
+            file = try JPEGEncoder.encode(flat, color: color.color, metadata)
+        } else {
+            file = try JPEGEncoder.encode(canvas, color: color.color, metadata)
+        }
+        try WholeFile.write(file, to: path, inputs: inputs)
+        return file.count
+    }
+
+    /// Calls `body` with the picture over a color.
+    private func flattened(
+        _ canvas: StillCanvas, _ background: BackgroundCompositor.RGB, _ color: StillColor,
+        _ mode: AlphaChannelMode, _ body: (PictureView) throws -> Void
+    ) throws {
+        let compositor = BackgroundCompositor(
+            background, color: color.color, height: canvas.height, isPremultiplied: mode == .premultiplied)
+        let packed = FrameLayout.packed(.yu12, width: canvas.width, height: canvas.height)
+        var memory = [UInt8](repeating: 0, count: packed.size)
+        try memory.withUnsafeMutableBytes { target in
+            try compositor.flatten(
+                canvas.memory, canvas.layout, width: canvas.width, height: canvas.height, to: target)
+            try body(
+                PictureView(
+                    memory: UnsafeRawBufferPointer(target), layout: packed.layout, format: .yu12,
+                    width: canvas.width, height: canvas.height,
+                    part: PictureRectangle(x: 0, y: 0, width: UInt32(canvas.width), height: UInt32(canvas.height))))
+        }
+    }
+}

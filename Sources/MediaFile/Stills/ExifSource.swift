@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDHEIF
+internal import HWDSystem
+
+/// Reads the Exif of files: TIFF structures, JPEG, PNG and HEIF files.
+public enum ExifSource {
+    /// The most bytes of a file that are searched, and of Exif.
+    private static let most = 64 << 20
+
+    /// The TIFF structure of a file; nil where it has none.
+    ///
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a damaged HEIF file.
+    public static func read(_ path: String) throws(MediaError) -> [UInt8]? {
+        if let still = try StillInput.open(path) {
+            guard let primary = still.file.primary,
+                let item = still.file.metadata(of: primary).first(where: { $0.kind == .exif })
+            else { return nil }
+            return try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
+        }
+        let bytes = try StillBytesOfFile.read(path, most: most)
+        if bytes.starts(with: [0xFF, 0xD8]) { return jpeg(bytes) }
+        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return png(bytes) }
+        return ExifFields(tiff: bytes) == nil ? nil : bytes
+    }
+
+    /// APP1 of a JPEG file (Exif 2.32 4.7.2).
+    private static func jpeg(_ bytes: [UInt8]) -> [UInt8]? {
+        var place = 2
+        while place + 4 <= bytes.count, bytes[place] == 0xFF, bytes[place + 1] != 0xDA {
+            let length = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
+            let end = place + 2 + length
+            guard length >= 2, end <= bytes.count else { return nil }
+            let contents = bytes[(place + 4)..<end]
+            if bytes[place + 1] == 0xE1, contents.starts(with: Array("Exif".utf8) + [0, 0]) {
+                return Array(contents.dropFirst(6))
+            }
+            place = end
+        }
+        return nil
+    }
+
+    /// `eXIf` of a PNG file (PNG 3rd edition 11.3.4.5).
+    private static func png(_ bytes: [UInt8]) -> [UInt8]? {
+        var place = 8
+        while place + 12 <= bytes.count {
+            let length = bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+            guard length <= bytes.count - place - 12 else { return nil }
+            if bytes[place + 4..<place + 8].elementsEqual("eXIf".utf8) {
+                return Array(bytes[place + 8..<place + 8 + length])
+            }
+            place += 12 + length
+        }
+        return nil
+    }
+}
+
+/// Reads whole small files, such as profiles and documents.
+public enum StillBytesOfFile {
+    /// The bytes of a file.
+    ///
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for an empty or a larger one.
+    public static func read(_ path: String, most: Int) throws(MediaError) -> [UInt8] {
+        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw MediaError(.badInput, "\(path) is no file")
+        }
+        let count = Int(status.st_size)
+        guard count > 0, count <= most else {
+            throw MediaError(.badInput, "\(path) has \(count) bytes; 1 to \(most) are possible")
+        }
+        var failure: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            failure = PositionedIO.read(descriptor, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            filled = failure == 0 ? count : 0
+        }
+        guard failure == 0 else { throw MediaError(.io, "\(path): \(MediaError.text(ofErrno: failure))") }
+        return bytes
+    }
+}

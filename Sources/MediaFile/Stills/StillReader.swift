@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDLibAV
+public import HWDModel
+
+/// A picture to encode: samples of 4:2:0, and what its file says of them.
+public struct StillPixels {
+    /// `yu12` or `i010`.
+    public var canvas: StillCanvas
+    /// Alpha as luma of 8 bits at full range; nil without.
+    public var alpha: StillCanvas?
+    /// The color of the samples.
+    public var color: ColorDescription
+    /// The file's ICC profile; nil without one.
+    public var profile: [UInt8]?
+    /// Whether the file has alpha, which may have been left out.
+    public var hasAlpha = false
+
+    public init(canvas: StillCanvas, color: ColorDescription) { (self.canvas, self.color) = (canvas, color) }
+}
+
+/// Reads the first picture of any file that libavformat opens, as samples for a still picture.
+///
+/// RGB becomes full-range Y'CbCr with the matrix of BT.601, or of BT.2020 for its primaries; Y'CbCr keeps its range and matrix.
+public struct StillReader {
+    /// What is wanted of the picture.
+    public struct Options: Sendable {
+        /// Bits of a sample, 8 or 10; nil for the source's, 10 where it has more than 8.
+        public var bitDepth: Int?
+        /// Code points of H.273 instead of the file's; nil keeps it.
+        public var primaries: UInt8?
+        public var transfer: UInt8?
+        /// The mode of the colors beside alpha; nil leaves alpha out.
+        public var alpha: AlphaChannelMode?
+        /// Whether luma at full range alone is wanted, as auxiliary pictures have it.
+        public var isGray = false
+
+        public init() {}
+    }
+
+    private let path: String
+    private let options: Options
+
+    /// The most packets that are read in search of a picture.
+    private static let maxPackets = 256
+
+    /// Reads a picture.
+    ///
+    /// - Throws: `badInput`, `unsupported` for a file without a picture that can be decoded or without the alpha that is wanted.
+    public static func read(_ path: String, _ options: Options) throws(MediaError) -> StillPixels {
+        let reader = StillReader(path: path, options: options)
+        guard var frame = av_frame_alloc() as UnsafeMutablePointer<AVFrame>? else {
+            throw MediaError(.io, "out of memory for a picture")
+        }
+        defer {
+            var owned: UnsafeMutablePointer<AVFrame>? = frame
+            av_frame_free(&owned)
+        }
+        try reader.decode(into: &frame)
+        return try reader.pixels(frame)
+    }
+
+    private func decode(into frame: inout UnsafeMutablePointer<AVFrame>) throws(MediaError) {
+        let demuxer = try Demuxer(try InputFile(path), cancelFlag: CancelFlag())
+        guard let stream = demuxer.video else { throw MediaError(.badInput, "\(path) has no picture") }
+        let parameters = stream.codecpar.pointee
+        try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
+        let decoder = try VideoDecoder(
+            demuxer.decoder, stream, threads: 0, hooks: DecoderHooks(demuxer.tally), path: path)
+        guard let packet = av_packet_alloc() else { throw MediaError(.io, "out of memory for a picture") }
+        defer {
+            var owned: UnsafeMutablePointer<AVPacket>? = packet
+            av_packet_free(&owned)
+        }
+        demuxer.keepOnly([demuxer.videoIndex])
+        for _ in 0..<Self.maxPackets {
+            let isOpen = try demuxer.read(into: packet)
+            if isOpen, Int(packet.pointee.stream_index) != demuxer.videoIndex {
+                av_packet_unref(packet)
+                continue
+            }
+            _ = decoder.send(isOpen ? packet : nil)
+            av_packet_unref(packet)
+            if case .frame = decoder.receive(frame) { return }
+            if !isOpen { break }
+        }
+        throw MediaError(.badInput, LibAVLog.explain("\(path): its picture cannot be decoded"))
+    }
+
+    private func pixels(_ frame: UnsafeMutablePointer<AVFrame>) throws(MediaError) -> StillPixels {
+        let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+        try VideoDecoder.checkSize(width: width, height: height, path)
+        let source = AVPixelFormat(rawValue: frame.pointee.format)
+        let traits = SampleFormats.traits(source)
+        guard sws_isSupportedInput(SampleFormats.withoutRange(source)) > 0 else {
+            throw MediaError(.unsupported, "\(path): pictures of \(SampleFormats.name(source)) cannot be converted")
+        }
+        let depth = options.isGray ? 8 : options.bitDepth ?? (SampleFormats.bitDepth(source) > 8 ? 10 : 8)
+        let (from, to) = colors(ColorDescription(frame.pointee), traits, height: height)
+        var pixels = StillPixels(
+            canvas: try StillCanvas(depth > 8 ? .i010 : .yu12, width: width, height: height), color: to)
+        pixels.hasAlpha = traits.hasAlpha
+        pixels.profile = Self.profile(frame)
+        let failure = MediaError(.unsupported, "\(path): the picture cannot be converted to 4:2:0")
+        if let mode = options.alpha {
+            guard let samples = AlphaSamples(source) else {
+                throw MediaError(.badInput, "\(path) has no alpha: leave --alpha out")
+            }
+            let alpha = try StillCanvas(.yu12, width: width, height: height)
+            alpha.makeGray()
+            samples.read(frame, into: alpha.planes[0].base, alpha.planes[0].stride, (width, height))
+            pixels.alpha = alpha
+            if mode == .premultiplied {
+                guard let multiplied = multiplied(frame, from) else { throw failure }
+                guard convert(multiplied.pointer, AV_PIX_FMT_RGBA64LE, from, to, pixels.canvas) else {
+                    throw failure
+                }
+                return pixels
+            }
+        }
+        guard convert(frame, source, from, to, pixels.canvas) else { throw failure }
+        if options.isGray { pixels.canvas.makeGray() }
+        return pixels
+    }
+
+    /// The color of the file's samples, and of those that are made.
+    private func colors(
+        _ stated: ColorDescription, _ traits: SampleFormats.Traits, height: Int
+    ) -> (from: ColorDescription, to: ColorDescription) {
+        func known(_ value: UInt8, _ usual: UInt8) -> UInt8 {
+            value == ColorDescription.unspecified ? usual : value
+        }
+        var from = stated
+        if traits.isRGB || traits.isGray { from.isFullRange = true }
+        from.primaries = options.primaries ?? known(from.primaries, 1)
+        from.transfer = options.transfer ?? known(from.transfer, from.isFullRange ? 13 : 1)
+        if traits.isRGB || traits.isGray {
+            from.matrix = from.primaries == 9 ? 9 : 6
+            // Readers of HEIF files take chroma to be in the center.
+            from.chromaLocation = 1
+        } else {
+            from.matrix = from.conversionMatrix(height: height)
+            // The same matrix, by the number that readers expect.
+            if from.matrix == 5 { from.matrix = 6 }
+        }
+        var to = from
+        if options.isGray { to.isFullRange = true }
+        return (from, to)
+    }
+
+    private func convert(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ source: AVPixelFormat, _ from: ColorDescription,
+        _ to: ColorDescription, _ canvas: StillCanvas
+    ) -> Bool {
+        if SampleFormats.native(source) == canvas.format, from.isFullRange == to.isFullRange {
+            for (plane, target) in canvas.planes.enumerated() {
+                target.copyRows(
+                    of: PlaneView.planes(of: frame)[plane],
+                    rowBytes: canvas.format.rowBytes(plane: plane, width: canvas.width),
+                    rows: canvas.format.rows(plane: plane, height: canvas.height))
+            }
+            return true
+        }
+        let conversion = SampleConversion(fitting: source, from, to: canvas.format, to)
+        return FrameConverter(conversion, width: canvas.width, height: canvas.height)?
+            .convert(frame, to: canvas.planes) ?? false
+    }
+
+    /// The picture as RGBA of 16 bits whose colors are multiplied by alpha.
+    private func multiplied(_ frame: UnsafeMutablePointer<AVFrame>, _ color: ColorDescription) -> ScratchFrame? {
+        let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+        let source = AVPixelFormat(rawValue: frame.pointee.format)
+        let conversion = SampleConversion(fitting: source, color, to: .yu12, color)
+        guard let scratch = ScratchFrame(AV_PIX_FMT_RGBA64LE, width: width, height: height),
+            let converter = FrameConverter(conversion, width: width, height: height, to: AV_PIX_FMT_RGBA64LE),
+            converter.convert(frame, to: scratch.planes), let plane = scratch.planes.first
+        else { return nil }
+        for row in 0..<height {
+            let line = (plane.base + row * plane.stride).assumingMemoryBound(to: UInt16.self)
+            for column in 0..<width {
+                let pixel = line + 4 * column
+                let alpha = UInt32(pixel[3])
+                for component in 0..<3 {
+                    pixel[component] = UInt16((UInt32(pixel[component]) * alpha + 32767) / 65535)
+                }
+            }
+        }
+        return scratch
+    }
+
+    private static func profile(_ frame: UnsafePointer<AVFrame>) -> [UInt8]? {
+        guard let data = av_frame_get_side_data(frame, AV_FRAME_DATA_ICC_PROFILE), data.pointee.size > 0,
+            data.pointee.size <= 4 << 20, let bytes = data.pointee.data
+        else { return nil }
+        return Array(UnsafeBufferPointer(start: bytes, count: Int(data.pointee.size)))
+    }
+}

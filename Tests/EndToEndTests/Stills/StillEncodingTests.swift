@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// `hwctl encode` to HEIC files, judged by libheif, an independent checker and exiftool.
+    @Suite(.needsLibHEIF) struct StillEncoding: CommandSuite {
+        let server: TestDaemon
+
+        init() throws { server = try TestDaemon() }
+
+        /// A checker that shares no code with this project; nil in a clone without it.
+        private static let checker: String? = Clips.shared.map {
+            $0.deletingLastPathComponent().appendingPathComponent("tools/check_heic.py").path
+        }.flatMap { FileManager.default.fileExists(atPath: $0) ? $0 : nil }
+
+        /// The kinds of files, with what the checker expects of each.
+        static let kinds: [(name: String, size: String, options: [String], expected: [String])] = [
+            ("single", "400x300", [], ["--expect-thumb"]),
+            ("tiny", "40x30", [], []),
+            ("grid", "1366x901", [], ["--expect-grid", "2x3", "--expect-tile", "512", "--expect-thumb"]),
+            (
+                "tiles", "801x601", ["--tile", "256", "--thumbnail", "0"],
+                ["--expect-grid", "3x4", "--expect-tile", "256"]
+            ),
+            ("whole", "1001x601", ["--tile", "0"], ["--expect-grid", "1x1"]),
+            ("deep", "700x500", ["--profile", "main10"], ["--expect-grid", "1x2"]),
+            (
+                "pq", "640x480",
+                ["--profile", "main10", "--primaries", "2020", "--property", "TransferFunction=16"],
+                ["--expect-grid", "1x2"]
+            ),
+            ("p3", "640x480", ["--primaries", "p3"], ["--expect-grid", "1x2"]),
+        ]
+
+        /// Makes a picture with ffmpeg.
+        private func picture(_ name: String, size: String, format: String = "rgb24") throws -> String {
+            let filter =
+                format == "rgba" ? ",format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='128+64*sin(X/40)'" : ""
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=\(size)" + filter, "-frames:v", "1",
+                    "-pix_fmt", format, path(name),
+                ])
+            return path(name)
+        }
+
+        private func check(_ file: String, _ expected: [String]) throws {
+            guard let checker = Self.checker else { return }
+            let run = try Running(Programs.required("python3"), [checker, file, "--strict"] + expected).wait(
+                seconds: 60)
+            #expect(run.status == 0, "\(run.text.split(separator: "\n").filter { !$0.hasPrefix("PASS") })")
+        }
+
+        /// The PSNR of two pictures as RGB of 8 bits.
+        private func quality(_ first: String, _ second: String, _ format: String = "rgb24") throws -> Double {
+            let graph = "[0]format=\(format)[a];[1]format=\(format)[b];[a][b]psnr"
+            let run = try Programs.tool(
+                "ffmpeg", ["-i", first, "-i", second, "-lavfi", graph, "-f", "null", "-"])
+            let text = try #require(run.errors.range(of: "average:")).upperBound
+            let number = run.errors[text...].prefix { $0 != " " }
+            return number == "inf" ? 100 : try #require(Double(number))
+        }
+
+        @Test(
+            "Every kind of file is right for other readers",
+            arguments: ["single", "tiny", "grid", "tiles", "whole", "deep", "pq", "p3"])
+        func everyKind(_ name: String) throws {
+            let kind = try #require(Self.kinds.first { $0.name == name })
+            let source = try picture("in.png", size: kind.size)
+            let run = try Programs.hwctl(
+                ["encode", "--json", "--quality", "0.7"] + kind.options + [source, path("out.heic")],
+                socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            try check(path("out.heic"), kind.expected)
+            let info = try Programs.tool("heif-info", [path("out.heic")]).text
+            #expect(info.contains("image: \(kind.size) (id="), "\(info)")
+            #expect(
+                info.contains("thumbnail:") == kind.expected.contains("--expect-thumb") || kind.expected.count > 2)
+            try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
+            // 4:2:0 of saturated colors costs more than the codec.
+            #expect(try quality(path("theirs.png"), source) > 30)
+            try hwctl("decode", path("out.heic"), path("ours.png"))
+            #expect(
+                try Probe(path("ours.png")).field("width") + "x" + Probe(path("ours.png")).field("height")
+                    == kind.size)
+            if name != "pq" { #expect(try quality(path("ours.png"), path("theirs.png")) > 40) }
+        }
+
+        @Test("Alpha is a picture of its own", arguments: ["straight", "premultiplied"])
+        func alpha(_ mode: String) throws {
+            let source = try picture("in.png", size: "701x301", format: "rgba")
+            try hwctl("encode", "--alpha", mode, source, path("out.heic"))
+            try check(path("out.heic"), ["--expect-alpha", mode])
+            try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
+            func alpha(_ name: String) throws -> String {
+                try Programs.tool(
+                    "ffmpeg", ["-v", "error", "-y", "-i", path(name), "-vf", "alphaextract", path("a-" + name)])
+                return path("a-" + name)
+            }
+            #expect(try quality(alpha("theirs.png"), alpha("in.png"), "gray") > 38)
+            try hwctl("decode", path("out.heic"), path("ours.png"))
+            #expect(try quality(alpha("ours.png"), alpha("theirs.png"), "gray") == 100)
+            let plain = try picture("plain.png", size: "100x100")
+            try hwctl("encode", "--alpha", mode, plain, path("no.heic"), status: 65)
+            #expect(!server.folder.contents.contains("no.heic"))
+        }
+
+        @Test("Depth and gain map are auxiliary pictures")
+        func auxiliaries() throws {
+            let source = try picture("in.png", size: "600x400")
+            let depth = try picture("depth.png", size: "200x134", format: "gray")
+            try hwctl("encode", "--depth-map", depth, "--gain-map", depth, source, path("out.heic"))
+            try check(path("out.heic"), ["--expect-depth"])
+            #expect(try Programs.tool("heif-info", [path("out.heic")]).text.contains("depth channel: yes"))
+            for kind in ["depth", "gainmap"] {
+                try hwctl("decode", "--aux", kind, path("out.heic"), path("aux.png"))
+                #expect(try quality(path("aux.png"), depth, "gray") > 38, "\(kind)")
+            }
+        }
+
+        @Test("Exif comes back as it was, but for its orientation", .needsExifTool)
+        func exif() throws {
+            let source = try picture("in.jpg", size: "640x400", format: "yuvj420p")
+            try Programs.tool(
+                "exiftool",
+                [
+                    "-q", "-overwrite_original", "-n", "-Orientation=6", "-Make=Maker", "-ISO=200",
+                    "-DateTimeOriginal=2024:05:06 07:08:09", source,
+                ])
+            try hwctl("encode", "--exif", "copy", source, path("out.heic"))
+            try check(path("out.heic"), ["--expect-exif"])
+            let tags = try Programs.tool(
+                "exiftool", ["-n", "-s3", "-Orientation", "-Make", "-ISO", path("out.heic")]
+            ).text
+            #expect(tags == "1\nMaker\n200\n", "\(tags)")
+            // Upright in other readers.
+            try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
+            #expect(try Probe(path("theirs.png")).size == (400, 640))
+            try Programs.tool("ffmpeg", ["-v", "error", "-i", source, "-vf", "transpose=1", path("turned.png")])
+            #expect(try quality(path("theirs.png"), path("turned.png")) > 33)
+            try hwctl("decode", "--exif", path("first.tiff"), path("out.heic"), path("first.png"))
+            try hwctl("encode", "--exif", path("first.tiff"), path("first.png"), path("again.heic"))
+            try hwctl("decode", "--exif", path("second.tiff"), path("again.heic"), path("second.png"))
+            func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
+            #expect(try bytes("first.tiff") == bytes("second.tiff"))
+        }
+
+        @Test("XMP and an ICC profile are kept")
+        func documents() throws {
+            let source = try picture("in.png", size: "128x96")
+            let xmp = """
+                <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>
+                """
+            try Data(xmp.utf8).write(to: URL(fileURLWithPath: path("in.xmp")))
+            try Data((0..<300).map { UInt8($0 & 255) }).write(to: URL(fileURLWithPath: path("in.icc")))
+            try hwctl("encode", "--xmp", path("in.xmp"), "--icc", path("in.icc"), source, path("out.heic"))
+            let info = try Programs.tool("heif-info", [path("out.heic")]).text
+            #expect(
+                info.contains("color profile: prof") && info.contains("XMP: \(xmp.utf8.count) bytes"), "\(info)")
+        }
+
+        @Test("Options that do not fit are refused, and nothing is left")
+        func usage() throws {
+            let source = try picture("in.png", size: "64x64")
+            try hwctl("encode", "--tile", "63", source, path("x.heic"), status: 64)
+            try hwctl("encode", "--tile", "256", source, path("x.mov"), status: 64)
+            try hwctl("encode", "--bitrate", "1M", source, path("x.heic"), status: 64)
+            try hwctl("encode", "--exif", "copy", source, path("x.heic"), status: 65)
+            try hwctl("encode", "--icc", path("missing.icc"), source, path("x.heic"), status: 66)
+            try hwctl("encode", path("missing.png"), path("x.heic"), status: 66)
+            try hwctl("encode", "--hardware", "require", source, path("x.heic"), status: 69)
+            #expect(!server.folder.contents.contains { $0.hasPrefix("x.") })
+        }
+    }
+}
