@@ -186,7 +186,8 @@ let package = Package(
             name: "hwctl-media",
             dependencies: [
                 "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDHEIF",
-                "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
+                "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire",
+                argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 

@@ -36,7 +36,6 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// The child's process number.
     /// The process group and session (credentials(7)) of a child.
     public enum Group: Sendable {
         /// Its parent's.
@@ -56,6 +55,7 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
+    /// The child's process number.
     public let pid: Int32
     private let pidfd: OwnedFD
     private let lock = Lock()

@@ -3,7 +3,9 @@ import Glibc
 import HWClient
 
 /// A pool of different NV12 frames: a gradient, before which a textured square of a quarter of the picture's height moves.
-private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (pool: FramePool, layouts: [FrameLayout]) {
+private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
+    pool: FramePool, layouts: [FrameLayout]
+) {
     let pool = try FramePool(
         slotSize: FrameLayout.packed(.nv12, width: width, height: height).size, slotCount: count)
     var layouts: [FrameLayout] = []
@@ -14,7 +16,9 @@ private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (po
             for column in 0..<width {
                 let (x, y) = (column - left, row - top)
                 let isInSquare = (0..<height / 4).contains(x) && (0..<height / 4).contains(y)
-                let luma = isInSquare ? 60 + ((x >> 2) * 37 + (y >> 2) * 91) & 127 : 40 + (column + row) * 150 / (width + height)
+                let luma =
+                    isInSquare
+                    ? 60 + ((x >> 2) * 37 + (y >> 2) * 91) & 127 : 40 + (column + row) * 150 / (width + height)
                 bytes[row * width + column] = UInt8(truncatingIfNeeded: luma)
             }
         }
