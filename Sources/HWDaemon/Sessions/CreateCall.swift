@@ -70,8 +70,7 @@ struct CreateCall {
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
                 if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
             }
-            codec = "none"
-            resumes = parameters.resumes
+            (codec, resumes) = ("none", parameters.resumes)
             maxWait = try Self.wait(parameters.maxWaitMs)
             (width, height) = (parameters.width, parameters.height)
             // The larger side bounds the process's memory.
