@@ -27,7 +27,8 @@ extension EndToEnd {
             let run = try Programs.tool(
                 "ffmpeg",
                 [
-                    "-i", path(first), "-i", path(second), "-lavfi", "[0]\(filter)[a];[a][1]psnr", "-f", "null",
+                    "-noautorotate", "-i", path(first), "-noautorotate", "-i", path(second), "-lavfi",
+                    "[0]\(filter)[a];[a][1]psnr", "-f", "null",
                     "-",
                 ])
             let place = try #require(run.errors.range(of: "average:")).upperBound

@@ -40,7 +40,8 @@ extension EndToEnd {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=\(size)" + filter, "-frames:v", "1",
+                    "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=\(size),gblur=sigma=5" + filter,
+                    "-frames:v", "1",
                     "-pix_fmt", format, path(name),
                 ])
             return path(name)
@@ -76,16 +77,15 @@ extension EndToEnd {
             try check(path("out.heic"), kind.expected)
             let info = try Programs.tool("heif-info", [path("out.heic")]).text
             #expect(info.contains("image: \(kind.size) (id="), "\(info)")
-            #expect(
-                info.contains("thumbnail:") == kind.expected.contains("--expect-thumb") || kind.expected.count > 2)
+            if kind.expected.contains("--expect-thumb") { #expect(info.contains("thumbnail:"), "\(info)") }
             try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
-            // 4:2:0 of saturated colors costs more than the codec.
+            // libheif 1.15 repeats chroma samples instead of interpolating them.
             #expect(try quality(path("theirs.png"), source) > 30)
             try hwctl("decode", path("out.heic"), path("ours.png"))
             #expect(
                 try Probe(path("ours.png")).field("width") + "x" + Probe(path("ours.png")).field("height")
                     == kind.size)
-            if name != "pq" { #expect(try quality(path("ours.png"), path("theirs.png")) > 40) }
+            #expect(try quality(path("ours.png"), source) > 38)
         }
 
         @Test("Alpha is a picture of its own", arguments: ["straight", "premultiplied"])
@@ -138,7 +138,8 @@ extension EndToEnd {
             // Upright in other readers.
             try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
             #expect(try Probe(path("theirs.png")).size == (400, 640))
-            try Programs.tool("ffmpeg", ["-v", "error", "-i", source, "-vf", "transpose=1", path("turned.png")])
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-noautorotate", "-i", source, "-vf", "transpose=1", path("turned.png")])
             #expect(try quality(path("theirs.png"), path("turned.png")) > 33)
             try hwctl("decode", "--exif", path("first.tiff"), path("out.heic"), path("first.png"))
             try hwctl("encode", "--exif", path("first.tiff"), path("first.png"), path("again.heic"))
