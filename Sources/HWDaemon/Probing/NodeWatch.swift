@@ -70,7 +70,8 @@ final class NodeWatch {
             // A second watch of the same folder replaces the first.
             if inotify_add_watch(file.rawValue, folder, Self.events) < 0 {
                 inotify_add_watch(
-                    file.rawValue, Self.folder(of: folder), UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
+                    file.rawValue, Self.folder(of: folder),
+                    UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
             }
         }
         return names.reduce(into: [:]) { $0[$1] = Identity($1) }
