@@ -73,7 +73,7 @@ check: deps
 	@scripts/check-x265-preload
 	@scripts/check-gstreamer
 	@scripts/check-monitoring
-	@scripts/soak --sessions 2000 --processes 2
+	@scripts/soak --sessions 2000 --processes 2 --fault-every 50
 
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
