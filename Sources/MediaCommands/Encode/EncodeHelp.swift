@@ -58,6 +58,7 @@ enum EncodeHelp {
         FARM     --segment K/N (then hwctl join)   --parallel N (processes)
         COPY     --copy (no encoding)   --exact (with --start)   --max-level 0-6
         GPU      --hardware prefer|require|off   --device NODE
+        DAEMON   --priority normal|background   --wait   --max-wait SECONDS
         LEVELS   --base-layer-frame-rate N   --expected-frame-rate N
         RESULT   --verify   --check (encode nothing)   --json   -q, --quiet
                  -v, --verbose   --no-progress   --help-all (every option)
