@@ -166,7 +166,8 @@ struct SessionQueueTests {
 
     @Test("A wait outside of the range is no parameter", arguments: [-1, 3_600_001])
     func refusesAWaitOutsideOfTheRange(_ milliseconds: Int) throws {
-        let reply = try BrokerProcess().connect().ask(
+        let broker = try BrokerProcess()
+        let reply = try broker.connect().ask(
             CreateCompressionSession.method, TestClient.parameters(",\"max_wait_ms\":\(milliseconds)"),
             extra: ",\"upgrade\":true")
         #expect(reply.error == "org.varlink.service.InvalidParameter")
