@@ -62,6 +62,8 @@ final class OutputSampler {
     private var sample: OutputSample?
     private var sampleBytes = 0
     private var isUnbroken = false
+    /// Whether the checker's decoder has returned all pictures.
+    private var isDrained = false
     /// The key frame of its group of pictures.
     private var groupStart: Int64 = 0
     private var half = 0
@@ -204,8 +206,10 @@ final class OutputSampler {
     }
 
     /// Gives the sample to the checker, unless that has another; the last one makes its decoder return all pictures.
+    ///
+    /// Where all pictures are checked, others may continue it.
     private func give(isLast: Bool) {
-        if sample == nil, isLast, isUnbroken {
+        if sample == nil, isLast, isUnbroken, !isDrained {
             sample = OutputSample(
                 width: configuration.request.width, height: configuration.request.height, rowStep: rowStep,
                 record: "", half: half, units: [], lumas: [], continues: true, isLast: true,
@@ -217,7 +221,8 @@ final class OutputSampler {
         guard WorkerStartup.report(.sample(sample)) else { return stop("its output cannot be checked any more") }
         given = (sample.lumas.map(\.slot), MonotonicTime.now + Self.timeout)
         givenCount = held.count
-        (self.sample, isUnbroken, half, toRecord) = (nil, !isLast, 1 - half, 0)
+        (self.sample, isUnbroken, half, toRecord) = (nil, checksAll || !isLast, 1 - half, 0)
+        isDrained = isLast
     }
 
     /// Gives what there is of a sample, because no more packets come soon.
@@ -225,8 +230,6 @@ final class OutputSampler {
 
     /// Gives what there is while the client sends nothing, and then makes the decoder return what it keeps: the client may wait
     /// for these packets.
-    ///
-    /// What follows is checked from the next key frame on.
     func closeIdle() { close(isLast: sample == nil && given == nil) }
 
     // MARK: - Answers
@@ -255,7 +258,9 @@ final class OutputSampler {
                 }
             }
         }
-        if note != nil || onlyReports || given == nil && sample == nil && !isUnbroken { ready = held.count }
+        if note != nil || onlyReports || given == nil && sample == nil && (isDrained || !isUnbroken) {
+            ready = held.count
+        }
         let packets = Array(held.prefix(ready))
         held.removeFirst(ready)
         if let sample, sample.units.count >= sampleSize { give(isLast: !checksAll) }

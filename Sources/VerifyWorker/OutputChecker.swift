@@ -12,8 +12,9 @@ internal import HWDWire
 struct OutputChecker {
     private let memory: SampleMemory
     private var quality = PictureQuality()
-    /// Of the present group of pictures; nil before the first, and after one that was decoded to its end.
+    /// Of the present group of pictures; nil before the first, and after all its pictures were asked for.
     private var decoder: ReferenceDecoder?
+    private var group: CodedGroup?
     /// Presentation times of the pictures inside the decoder, and the frames' luma.
     private var pending: [Int64] = []
     private var lumas: [Int64: [UInt8]] = [:]
@@ -62,15 +63,19 @@ struct OutputChecker {
             return finding
         }
         do throws(LibAVError) {
-            if !sample.continues {
-                decoder = try ReferenceDecoder(record: Hexadecimal.bytes(sample.record) ?? [])
-                pending = []
+            try reopen(for: sample)
+            for (unit, bytes) in zip(sample.units, units) {
+                let picture = CodedGroup.Picture(pts: unit.pts, bytes: bytes)
+                if decoder == nil, picture.isIDR || group == nil && !sample.continues { try open(sample.record) }
+                group?.add(picture)
+                guard let decoder else { continue }
+                pending.append(picture.pts)
+                for decoded in try decoder.decode(bytes) { compare(decoded, sample, &finding) }
             }
-            // After a fault that is only reported, the next key frame is waited for.
-            guard let decoder else { return finding }
-            for (index, unit) in units.enumerated() {
-                pending.append(sample.units[index].pts)
-                for picture in try decoder.decode(unit) { compare(picture, sample, &finding) }
+            // Otherwise the next key frame is waited for.
+            guard let decoder else {
+                lumas = [:]
+                return finding
             }
             guard sample.isLast else { return finding }
             self.decoder = nil
@@ -82,10 +87,38 @@ struct OutputChecker {
             (pending, lumas) = ([], [:])
         } catch {
             finding.fault = finding.fault ?? "its output cannot be decoded: \(error.description)"
-            decoder = nil
+            (decoder, group) = (nil, nil)
             (pending, lumas) = ([], [:])
         }
         return finding
+    }
+
+    private mutating func open(_ record: String) throws(LibAVError) {
+        decoder = try ReferenceDecoder(record: Hexadecimal.bytes(record) ?? [])
+        group = CodedGroup(record: record)
+        pending = []
+    }
+
+    /// Closes the decoder where the sample begins another stream, and replaces it where it has returned all its pictures and the
+    /// sample continues the group: these are decoded again.
+    private mutating func reopen(for sample: OutputSample) throws(LibAVError) {
+        if !sample.continues || !sample.record.isEmpty && sample.record != group?.record {
+            (decoder, group, pending) = (nil, nil, [])
+        } else if decoder == nil, !sample.units.isEmpty, let record = group?.record,
+            let pictures = group?.takePictures()
+        {
+            let next = try ReferenceDecoder(record: Hexadecimal.bytes(record) ?? [])
+            for picture in pictures {
+                pending.append(picture.pts)
+                // They were compared.
+                for _ in try next.decode(picture.bytes) { if let least = pending.min() { forget(least) } }
+            }
+            decoder = next
+        }
+    }
+
+    private mutating func forget(_ pts: Int64) {
+        if let index = pending.firstIndex(of: pts) { pending.remove(at: index) }
     }
 
     /// Copies a sample out of the memory; nil where it is not valid.

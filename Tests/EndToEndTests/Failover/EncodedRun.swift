@@ -12,7 +12,10 @@ extension EndToEnd {
 
         /// Checks that no frame is lost, that times are right, and that ffmpeg and libde265 decode every frame, alike and
         /// without a message, with a PSNR of 30 dB or more.
-        func check(_ name: Comment) throws {
+        ///
+        /// libde265 loses the pictures before a repeated SPS, to which leading pictures of open groups refer: of these only
+        /// the number is compared.
+        func check(_ name: Comment, hasOpenGroups: Bool = false) throws {
             let count = raw.frames.count
             #expect(encoder.coded.map(\.description.pts).sorted() == (0..<Int64(count)).map { $0 }, name)
             #expect(encoder.coded.map(\.description.frameID).sorted() == (0..<UInt64(count)).map { $0 }, name)
@@ -22,22 +25,26 @@ extension EndToEnd {
 
             let folder = try Scratch()
             let (stream, output) = (folder.path("stream.hevc"), folder.path("libde265.yuv"))
+            let movie = folder.path("movie.mov")
             try encoder.write(to: stream)
+            try encoder.write(to: movie)
+            // FFmpeg 5.1 takes slices of alpha layers in raw streams for access units, and says that they have no picture.
             let ffmpeg = try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-fps_mode",
+                    "-v", "error", "-i", raw.format.hasAlpha ? movie : stream, "-f", "rawvideo", "-pix_fmt",
+                    "yuv420p", "-fps_mode",
                     "passthrough", "-",
                 ])
             #expect(ffmpeg.errors == "", name)
             #expect(ffmpeg.output.count == count * raw.width * raw.height * 3 / 2, name)
             try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])
             let other = try [UInt8](Data(contentsOf: URL(fileURLWithPath: output)))
-            #expect(other == ffmpeg.output, name)
+            // Without the values of the expression, because the difference of such arrays takes minutes.
+            let isSame = hasOpenGroups ? other.count == ffmpeg.output.count : other == ffmpeg.output
+            #expect(isSame, name)
             let worst = worstQuality(of: ffmpeg.output)
             #expect(worst >= 30, "\(name): \(worst) dB")
-            let movie = folder.path("movie.mov")
-            try encoder.write(to: movie)
             #expect(try Probe(movie).decodingMessages() == "", name)
             #expect(try Probe(movie).frameTimes().count == count, name)
         }

@@ -10,17 +10,42 @@ private typealias Failover = EndToEndFaults.Failover
 extension EndToEndFaults.Failover {
     /// A GPU that is reset: every session on it fails at once.
     @Suite struct Reset {
-        @Test("All sessions of a GPU that is reset go on, each after a delay of its own")
-        func reset() throws {
-            let faulty = try Faulty()
-            let clip = faulty.server.folder.path("clip.mp4")
+        private static func stream(keyFrameInterval: Int, in folder: Scratch) throws -> CodedStream {
+            let clip = folder.path("clip.mp4")
             try Programs.tool(
                 "ffmpeg",
                 [
                     "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x128:rate=30", "-frames:v", "60",
-                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none:keyint=60", clip,
+                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params",
+                    "log-level=none:keyint=\(keyFrameInterval):min-keyint=\(keyFrameInterval)", clip,
                 ])
-            let stream = try CodedStream(clip)
+            return try CodedStream(clip)
+        }
+
+        @Test("A decoder whose hardware fails beside a key frame goes on in software with every picture")
+        func besideKeyFrames() throws {
+            let faulty = try Faulty()
+            let stream = try Self.stream(keyFrameInterval: 12, in: faulty.server.folder)
+            let software = try Decoder(
+                faulty.server.daemon, stream, pixelFormat: .nv12,
+                specification: [.enableHardwareDecoder: .bool(false)])
+            try software.decode(stream)
+            for position in Array(9...18) + [24, 25, 37] {
+                try faulty.fail(["decode-fail \(position)"])
+                let decoder = try Decoder(faulty.server.daemon, stream)
+                try #require(decoder.session.created.usingHardware)
+                try decoder.decode(stream)
+                let properties = try decoder.session.copyProperties()
+                #expect(properties[.usingHardwareDecoder] == .bool(false), "\(position)")
+                let isSame = decoder.frames == software.frames
+                #expect(isSame && decoder.frames.count == 60, "\(position)")
+            }
+        }
+
+        @Test("All sessions of a GPU that is reset go on, each after a delay of its own")
+        func reset() throws {
+            let faulty = try Faulty()
+            let stream = try Self.stream(keyFrameInterval: 60, in: faulty.server.folder)
             let (server, raw) = (faulty.server, faulty.raw)
             try "gpu-reset 30\n".write(
                 toFile: faulty.state.path("plan/faults"), atomically: false, encoding: .utf8)

@@ -48,6 +48,18 @@ extension EndToEndFaults.Failover {
             try twice.check("corrupt 5, corrupt 3, \(structure)")
         }
 
+        @Test("A wrong picture after the client waited for packets is found", arguments: Structure.allCases)
+        func afterWaiting(_ structure: Structure) throws {
+            let faulty = try Faulty()
+            for (position, completed) in [(24, 20), (40, 20), (60, 41)] {
+                let run = try faulty.encode(
+                    ["corrupt \(position)"], structure, more: [.verifyOutput: .string("all")],
+                    completingAfter: completed)
+                #expect(run.encoder.session.restartCount == 1)
+                try run.check("corrupt \(position) after \(completed), \(structure)")
+            }
+        }
+
         @Test("Healthy hardware gets no verdict, whatever it is asked for")
         func healthy() throws {
             let faulty = try Faulty()
@@ -66,6 +78,9 @@ extension EndToEndFaults.Failover {
                         run.encoder.session.created.usingHardware && run.encoder.session.restartCount == 0,
                         "\(more)")
                     #expect(run.encoder.coded.count == 60, "\(more)")
+                    let waiting = try faulty.encode([], structure, more: more, completingAfter: 20)
+                    #expect(waiting.encoder.session.restartCount == 0, "\(more), waiting")
+                    #expect(waiting.encoder.coded.count == 60, "\(more), waiting")
                 }
             }
             #expect(try Self.wrongOutputs(faulty.server) == 0)
