@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps clients gstreamer demo test check receipts bench lint fuzz install uninstall deb clean; see README.md.
+# deps clients gstreamer demo test check soak receipts bench lint fuzz install uninstall deb clean; see README.md.
 
 SHELL := /bin/bash
 PREFIX ?= /usr
@@ -14,7 +14,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring receipts bench lint fuzz install \
+.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring soak receipts bench lint fuzz install \
     install-daemon install-clients uninstall deb clean release manual
 
 all: release manual clients
@@ -73,6 +73,7 @@ check: deps
 	@scripts/check-x265-preload
 	@scripts/check-gstreamer
 	@scripts/check-monitoring
+	@scripts/soak --sessions 2000 --processes 2
 
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
@@ -84,6 +85,10 @@ check-failover: deps
 	swift build --build-tests --quiet
 	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
 	@scripts/check-client-failover --every
+
+# Ten thousand short sessions with faults; half an hour of longer ones: scripts/soak --duration 1800. See docs/performance.md.
+soak: release
+	@scripts/soak .build/release
 
 # The metrics, alert rules and dashboard, read by Prometheus's tools where they are installed.
 check-monitoring:

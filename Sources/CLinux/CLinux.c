@@ -202,6 +202,13 @@ int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const env
     return -error;
 }
 
+int chwd_detach(void) {
+    pid_t child = fork();
+    if (child < 0) return -errno;
+    if (child > 0) _exit(0);
+    return 0;
+}
+
 char **chwd_environ(void) { return environ; }
 
 int chwd_pidfd_open(pid_t pid) { return result(syscall(SYS_pidfd_open, pid, 0)); }

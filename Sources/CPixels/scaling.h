@@ -131,6 +131,13 @@ INLINE vf divided(vf pixels) {
     return choose(is_alpha, pixels, pixels * inverse_of(alpha));
 }
 
+/// Values within their limits; of pixels of four components none above the last where the plan says so.
+INLINE vf limited(const hwd_scaling *plan, const lanes *by, vf pixels) {
+    const vf within_range = at_most(at_least(pixels, by->low), by->high);
+    if (!plan->clips) return within_range;
+    return at_most(within_range, __builtin_shufflevector(within_range, within_range, ALPHAS));
+}
+
 INLINE void store_scaled(
     const hwd_scaling *plan, const lanes *by, const hwd_mutable_plane *target, int y, int x, vf value, int left) {
     const hwd_sample_layout *form = &plan->target;
@@ -138,7 +145,7 @@ INLINE void store_scaled(
     if (plan->divides) value = divided(value);
     value = value * by->factor + by->offset;
     if (form->type == HWD_HALF_SAMPLES) {
-        const vh halves = to_halves(at_most(at_least(value, by->low), by->high));
+        const vh halves = to_halves(limited(plan, by, value));
         memcpy(row + 2 * (size_t)x, &halves, 2 * (size_t)at_hand(left));
         return;
     }
@@ -148,7 +155,7 @@ INLINE void store_scaled(
             const int column = plan->x + (x + k) / plan->components;
             add[k] = ((float)pattern[(plan->y + y) & 7][column & 7] + 0.5f) * (1.f / 64);
         }
-    const vi codes = whole(at_most(at_least(value + add, by->low), by->high));
+    const vi codes = whole(limited(plan, by, value + add));
     if (plan->components == form->channels) {
         if (form->type == HWD_BYTE_SAMPLES) store_bytes(row + x, codes, left);
         else store_words(row + 2 * (size_t)x, codes, left, form->shift);

@@ -37,7 +37,7 @@ struct EncodeThread {
     let arena: PacketArena
 
     private var encoder: StreamEncoder?
-    /// Converts RGB frames to the encoder's format.
+    /// Converts frames to the encoder's format and size.
     private var conversion: InputConversion?
     /// The format description that the client has.
     private var description: [UInt8] = []
@@ -158,7 +158,7 @@ struct EncodeThread {
         // Before libx265 starts threads, which have this thread's priority.
         priority.lower(to: worker.priority)
         if let settings = configuration.conversion {
-            let conversion = try InputConversion(settings, configuration, worker.vulkan)
+            let conversion = try InputConversion(settings, worker.scaling, configuration, worker.vulkan)
             worker.publish(conversion)
             self.conversion = conversion
         }

@@ -6,7 +6,7 @@ internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 
-/// Converts RGB frames to the encoder's Y'CbCr format; used from the codec thread.
+/// Converts RGB frames to the encoder's Y'CbCr format, and frames of another size; used from the codec thread.
 final class InputConversion {
     /// The converting device's name.
     var device: String { converter.device }
@@ -26,6 +26,7 @@ final class InputConversion {
     private var otherConverters: [FrameColor: any PixelConverter] = [:]
     private static let maxConverters = 4
     private let settings: FrameConversionSettings
+    private let scaling: ScalingOptions
     private let configuration: EncoderConfiguration
     private let vulkan: VulkanHints
     private let gpu = SharedGPU()
@@ -41,17 +42,19 @@ final class InputConversion {
         deinit { bytes.deallocate() }
     }
 
-    /// Opens a converter to the format and color that the configuration's stream has.
+    /// Opens a converter to the format, size and color that the configuration's stream has.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     init(
-        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ vulkan: VulkanHints
+        _ settings: FrameConversionSettings, _ scaling: ScalingOptions, _ configuration: EncoderConfiguration,
+        _ vulkan: VulkanHints
     ) throws(SessionError) {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
-        (self.settings, self.configuration, self.vulkan) = (settings, configuration, vulkan)
+        (self.settings, self.scaling, self.configuration) = (settings, scaling, configuration)
+        self.vulkan = vulkan
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, configuration, Self.color(settings, configuration)),
+            for: try Self.conversion(settings, scaling, configuration, Self.color(settings, configuration)),
             Self.device(settings, vulkan), sharing: gpu)
         converter = chosen.converter
         (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
@@ -76,31 +79,36 @@ final class InputConversion {
 
     /// Checks that a session's frames can be converted, if they need to be.
     ///
-    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
-    static func check(_ session: CompressionSession) throws(SessionError) {
+    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted; `Parameter` for sizes that cannot be
+    ///   scaled to each other.
+    static func check(_ session: CompressionSession, _ scaling: ScalingOptions) throws(SessionError) {
         let configuration = try session.configuration()
         guard let settings = configuration.conversion else { return }
-        try conversion(settings, configuration, color(settings, configuration)).validate()
+        try conversion(settings, scaling, configuration, color(settings, configuration)).validate()
     }
 
     private static func conversion(
-        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ source: FrameColor
+        _ settings: FrameConversionSettings, _ scaling: ScalingOptions, _ configuration: EncoderConfiguration,
+        _ source: FrameColor
     ) throws(SessionError) -> Conversion {
         let request = configuration.request
-        let (width, height) = (request.width, request.height)
+        let (width, height, frames) = (request.width, request.height, request.frameSize)
         var options = ConversionOptions()
+        options.scaling = scaling
         options.referenceWhite = settings.light.referenceWhite
         options.hlgPeak = settings.light.hlgPeak
         // Without an alpha layer alpha is dropped: premultiplied colors then look composited over black.
         let alpha = configuration.alpha
+        // What is assumed of small pictures follows from the frames' size, so that scaling does not change colors.
+        let signal = try SignalDescription(source.color, width: frames.width, height: frames.height)
         return Conversion(
             source: ImageDescription(
-                format: settings.format, width: width, height: height,
-                signal: try SignalDescription(source.color),
+                format: settings.format, width: frames.width, height: frames.height, signal: signal,
                 alpha: source.alphaMode.map { AlphaMode($0) } ?? .premultiplied),
             target: ImageDescription(
                 format: request.pixelFormat, width: width, height: height,
-                signal: try SignalDescription(configuration.color, width: width, height: height),
+                signal: settings.format.isYCbCr
+                    ? signal : try SignalDescription(configuration.color, width: width, height: height),
                 alpha: alpha.map { AlphaMode($0.mode) } ?? .premultiplied),
             options: options)
     }
@@ -123,11 +131,14 @@ final class InputConversion {
         let session = Self.color(settings, configuration)
         let color = FrameColor(
             alphaMode: configuration.alpha == nil ? nil : frame.sourceAlphaMode ?? session.alphaMode,
-            color: frame.metadata?.color?.withoutIdentityMatrix ?? session.color)
+            // Admission has found that Y'CbCr frames have the stream's color.
+            color: settings.format.isYCbCr
+                ? session.color : frame.metadata?.color?.withoutIdentityMatrix ?? session.color)
         if color == session { return converter }
         if let known = otherConverters[color] { return known }
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, configuration, color), Self.device(settings, vulkan), sharing: gpu)
+            for: try Self.conversion(settings, scaling, configuration, color), Self.device(settings, vulkan),
+            sharing: gpu)
         if otherConverters.count >= Self.maxConverters { otherConverters = [:] }
         otherConverters[color] = chosen.converter
         fallbackReason = fallbackReason ?? chosen.fallbackReason

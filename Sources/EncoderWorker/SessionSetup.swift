@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDAlpha
+internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
 internal import HWDVAAPI
@@ -11,6 +12,8 @@ internal import HWDX265
 /// The state built from a Create call: the session's rules, its encoder, and the answers to client and broker.
 struct SessionSetup {
     let session: CompressionSession
+    /// How frames of another size become pictures.
+    let scaling: ScalingOptions
     let choice: EncoderPolicy.Choice
     /// The open encoder, where it is hardware.
     let hardware: OpenHardware?
@@ -25,7 +28,9 @@ struct SessionSetup {
         let parameters = try call.parameters(CreateCompressionSession.Parameters.self)
         let request = try CompressionRequest(
             codec: parameters.codec, width: parameters.width, height: parameters.height,
-            pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase, maxReorder: parameters.maxReorder)
+            pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase, maxReorder: parameters.maxReorder,
+            source: parameters.source.map { PictureSize(width: $0.width, height: $0.height) })
+        scaling = try Self.scaling(parameters.source)
         let initial = parameters.properties ?? [:]
         var policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
         (policyRequest.loads, policyRequest.previousID) = (start.loads, start.firstCodecID)
@@ -35,6 +40,7 @@ struct SessionSetup {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)
             var session = try Self.session(request, choice, initial, start.notices)
+            try InputConversion.check(session, scaling)
             guard choice.encoder.hardware else {
                 try Self.tryOptions(of: session)
                 (self.session, self.choice, hardware) = (session, choice, nil)
@@ -102,8 +108,15 @@ struct SessionSetup {
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
         var session = CompressionSession(request: request, properties: properties, notices: notices)
         try session.setProperties(initial)
-        try InputConversion.check(session)
         return session
+    }
+
+    private static func scaling(
+        _ source: CreateCompressionSession.Source?
+    ) throws(SessionError) -> ScalingOptions {
+        try ScalingOptions(
+            filter: source?.scalingFilter, light: source?.scalingLight, mode: source?.scalingMode,
+            cleanAperture: try PropertyText.rectangle(source?.cleanAperture, "source.clean_aperture"), of: "source")
     }
 
     /// Opens and closes x265 if `X265Params` is set.

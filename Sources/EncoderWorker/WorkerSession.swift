@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
 internal import HWDTransport
@@ -13,13 +14,15 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     let hardware: OpenHardware?
     /// The probe's results about Vulkan; the preferred GPU is the one that encodes.
     let vulkan: VulkanHints
+    /// How frames of another size become pictures.
+    let scaling: ScalingOptions
     /// Pools that the codec thread's converter must forget.
     let removedPools = RemovedPools()
 
     private let arena: PacketArena
     private let tasks = WorkQueue<EncodeTask>(capacity: 3 * CompressionSession.maxFramesInFlight)
     private let state: Mutex<CompressionSession>
-    /// Whether frames are RGB, which a GPU may convert.
+    /// Whether frames are converted or scaled, which a GPU may do.
     private let convertsFrames: Bool
 
     /// Answers the Create call; a refused call ends the process.
@@ -36,7 +39,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         let request = setup.session.request
         state = Mutex(setup.session)
         hardware = setup.hardware
-        convertsFrames = request.pixelFormat.isRGB
+        (convertsFrames, scaling) = (request.convertsFrames, setup.scaling)
         vulkan = VulkanHints(
             preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
             avoidReason: start.vulkan.avoidReason)
@@ -159,7 +162,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         try? state.withLock { session throws(SessionError) in try session.setEncoderNotices(notices) }
     }
 
-    /// Publishes which device converts RGB frames, and why.
+    /// Publishes which device converts frames, and why.
     func publish(_ conversion: InputConversion) {
         let (device, reason, fallback) = (conversion.device, conversion.reason, conversion.fallbackReason)
         state.withLock { session in

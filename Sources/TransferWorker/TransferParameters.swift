@@ -12,25 +12,6 @@ enum TransferParameters {
         case video, full
     }
 
-    /// Parses one of an enumeration's names.
-    ///
-    /// - Throws: `Parameter`, naming the field, the name and the known names.
-    static func named<Name: RawRepresentable<String> & CaseIterable>(
-        _ text: String, _ field: String
-    ) throws(SessionError) -> Name {
-        guard let name = Name(rawValue: text) else {
-            let known = Name.allCases.map(\.rawValue).joined(separator: ", ")
-            throw SessionError(.parameter, "\(field) \(text.prefix(64)) is not one of \(known)")
-        }
-        return name
-    }
-
-    private static func named<Name: RawRepresentable<String> & CaseIterable>(
-        _ text: String?, _ field: String, else other: Name
-    ) throws(SessionError) -> Name {
-        if let text { try named(text, field) } else { other }
-    }
-
     /// Parses the device: a kind, or a GPU's PCI address.
     ///
     /// - Throws: `Parameter` for any other text.
@@ -40,7 +21,7 @@ enum TransferParameters {
         if isPCIAddress(text) {
             (request.device, request.required) = (.vulkan, text)
         } else {
-            request.device = try named(text, "device")
+            request.device = try ConverterChoice.Device(named: text, "device")
         }
         // The probe may be long ago: a session that names Vulkan tries it, and only that session fails with it.
         let failure = start.failures.first { $0.codecID == VulkanHints.converterID }
@@ -75,17 +56,17 @@ enum TransferParameters {
                 .pixelTransferNotSupported,
                 "\(side): half floats are always extended linear, not \(transfer.prefix(64))")
         }
-        let range: SampleRange = try named(
-            image.range, "\(side).range", else: signal.isFullRange ? .full : .video)
+        let range = try SampleRange(
+            named: image.range, "\(side).range", else: signal.isFullRange ? .full : .video)
         return ImageDescription(
             format: format, width: width, height: height,
             signal: SignalDescription(
-                primaries: try named(image.primaries, "\(side).primaries", else: signal.primaries),
-                transfer: try named(image.transfer, "\(side).transfer", else: signal.transfer),
-                matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix),
+                primaries: try .init(named: image.primaries, "\(side).primaries", else: signal.primaries),
+                transfer: try .init(named: image.transfer, "\(side).transfer", else: signal.transfer),
+                matrix: try .init(named: image.matrix, "\(side).matrix", else: signal.matrix),
                 isFullRange: range == .full,
-                siting: try named(image.siting, "\(side).siting", else: signal.siting)),
-            alpha: try named(image.alpha, "\(side).alpha", else: .premultiplied))
+                siting: try .init(named: image.siting, "\(side).siting", else: signal.siting)),
+            alpha: try .init(named: image.alpha, "\(side).alpha", else: .premultiplied))
     }
 
     /// The defaults: BT.709 video, BT.601 for small pictures; sRGB for 8-bit RGB; linear Display P3 for half floats.
@@ -100,18 +81,10 @@ enum TransferParameters {
     }
 
     private static func scaling(_ requested: CreateTransferSession.Options) throws(SessionError) -> ScalingOptions {
-        var scaling = ScalingOptions()
-        scaling.filter = try named(requested.scalingFilter, "options.scaling_filter", else: scaling.filter)
-        scaling.light = try named(requested.scalingLight, "options.scaling_light", else: scaling.light)
-        scaling.mode = try named(requested.scalingMode, "options.scaling_mode", else: scaling.mode)
-        if let text = requested.cleanAperture {
-            guard let part = PropertyText.aperture(text) else {
-                throw SessionError(
-                    .parameter, "options.clean_aperture \(text.prefix(64)) is not a rectangle such as 1920x1080+0+4"
-                )
-            }
-            scaling.cleanAperture = part.rectangle
-        }
+        var scaling = try ScalingOptions(
+            filter: requested.scalingFilter, light: requested.scalingLight, mode: requested.scalingMode,
+            cleanAperture: try PropertyText.rectangle(requested.cleanAperture, "options.clean_aperture"),
+            of: "options")
         scaling.flipsHorizontally = requested.flipHorizontal ?? false
         scaling.flipsVertically = requested.flipVertical ?? false
         return scaling
@@ -123,9 +96,9 @@ enum TransferParameters {
         guard let requested else { return options }
         options.referenceWhite = requested.referenceWhite ?? options.referenceWhite
         options.hlgPeak = requested.hlgPeak ?? options.hlgPeak
-        options.overRange = try named(requested.overRange, "options.over_range", else: options.overRange)
-        options.chromaDownsampling = try named(
-            requested.chromaDownsampling, "options.chroma_downsampling", else: options.chromaDownsampling)
+        options.overRange = try .init(named: requested.overRange, "options.over_range", else: options.overRange)
+        options.chromaDownsampling = try .init(
+            named: requested.chromaDownsampling, "options.chroma_downsampling", else: options.chromaDownsampling)
         options.dither = requested.dither ?? options.dither
         options.targetHeadroom = requested.targetHeadroom
         options.masteringPeak = requested.masteringPeak
@@ -134,12 +107,5 @@ enum TransferParameters {
         options.effects.sepia = requested.sepia ?? options.effects.sepia
         options.scaling = try scaling(requested)
         return options
-    }
-}
-
-extension Aperture {
-    /// The same in a picture.
-    var rectangle: PictureRectangle {
-        PictureRectangle(x: UInt32(x), y: UInt32(y), width: UInt32(width), height: UInt32(height))
     }
 }

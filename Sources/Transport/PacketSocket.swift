@@ -81,6 +81,35 @@ public enum PacketSocket {
         return .bytes(buffer)
     }
 
+    /// Reads the next packet of a nonblocking socket, which may carry one file descriptor.
+    ///
+    /// - Parameter file: receives the descriptor; nil where the packet carries none.
+    /// - Throws: `protocolViolation` for an oversized packet or more descriptors (which are closed), `system`.
+    public static func receive(from fd: Int32, file: inout OwnedFD?) throws(TransportError) -> Packet {
+        file = nil
+        var buffer = [UInt8](repeating: 0, count: maxPacket)
+        var files = [Int32](repeating: -1, count: Int(CHWD_MAX_FDS))
+        var (fileCount, truncated): (Int32, Int32) = (0, 0)
+        var count = 0
+        do throws(SystemError) {
+            count = try syscall("recvmsg") {
+                chwd_recvmsg(fd, &buffer, buffer.count, &files, &fileCount, &truncated)
+            }
+        } catch {
+            switch error.errno {
+            case EAGAIN: return .wouldBlock
+            case ECONNRESET: return .endOfFile
+            default: throw TransportError(error)
+            }
+        }
+        var queue = FDQueue(files.prefix(Int(fileCount)))
+        guard truncated == 0, fileCount <= 1 else {
+            throw TransportError(.protocolViolation, "a packet is oversized or carries several file descriptors")
+        }
+        file = queue.popFirst()
+        return count == 0 ? .endOfFile : .bytes(Array(buffer.prefix(count)))
+    }
+
     /// Waits for the next packet until the deadline; nil waits forever.
     ///
     /// - Throws: `timedOut`, and what `receive(from:)` throws.

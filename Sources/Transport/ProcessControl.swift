@@ -52,6 +52,12 @@ public enum ProcessControl {
         alarm(UInt32(clamping: time.components.seconds + (time.components.attoseconds > 0 ? 1 : 0)))
     }
 
+    /// Continues in a child process; the present one exits with status 0 at once.
+    ///
+    /// Its parent may then end without it, and a service manager takes it for a process of its own. Call it before any
+    /// thread starts and before epoll watches signals.
+    public static func detach() throws(SystemError) { try syscall("fork") { chwd_detach() } }
+
     /// Processor time of the calling thread, in nanoseconds.
     public static var threadTime: UInt64 {
         var time = timespec()

@@ -111,6 +111,11 @@ public enum CreateCompressionSession: ControlMethod {
         public var maxReorder: Int?
         /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
         public var maxWaitMs: Int?
+        /// The frames, where they differ in size from the coded pictures or a part of them is coded.
+        public var source: Source?
+
+        /// Width and height of the frames that the client sends.
+        public var frameSize: (width: Int, height: Int) { (source?.width ?? width, source?.height ?? height) }
 
         public init(
             codec: String = "hevc", width: Int, height: Int, pixelFormat: PixelFormat, timeBase: Rational,
@@ -131,7 +136,7 @@ public enum CreateCompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, width, height, properties, resumes
+            case codec, width, height, properties, resumes, source
             case pixelFormat = "pixel_format"
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"

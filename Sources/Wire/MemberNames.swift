@@ -47,7 +47,12 @@ public protocol ClosedParameters {
 
 extension CreateCompressionSession.Parameters: ClosedParameters {
     /// The members that org.hwdaemon.varlink lists.
-    public static let memberNames = MemberNames(CodingKeys.self, ["time_base": Rational.memberNames])
+    public static let memberNames = MemberNames(
+        CodingKeys.self,
+        [
+            "time_base": Rational.memberNames,
+            "source": MemberNames(CreateCompressionSession.Source.CodingKeys.self),
+        ])
 }
 
 extension CreateDecompressionSession.Parameters: ClosedParameters {

@@ -25,15 +25,20 @@ final class BrokerProcess {
     ///     `hwdaemon-verify`.
     ///   - prefix: a command that starts it, such as `prlimit`.
     ///   - environment: added to the test's own.
+    ///   - program: a name in its folder for the program, which a test can then replace.
     init(
         _ arguments: [String] = [], devices: String? = "", workers: [String: String] = [:], prefix: [String] = [],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], program: String? = nil
     ) throws {
         var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
         folder = try #require(mkdtemp(&template).map { String(cString: $0) })
         chmod(folder, 0o755)
+        let executable = program.map { [folder] in "\(folder)/\($0)" } ?? "\(Self.products)/hwdaemon"
+        if program != nil {
+            try #require(link("\(Self.products)/hwdaemon", executable) == 0 || Self.copy(to: executable))
+        }
         var command =
-            prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
+            prefix + [executable, "--socket", "\(folder)/socket", "--log-level", "debug"]
         // Never reads the machine's configuration. Spares would disturb tests that count processes.
         if !arguments.contains(where: { $0.contains("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
         mkdir("\(folder)/config", 0o755)
@@ -47,6 +52,8 @@ final class BrokerProcess {
                 chmod(path, 0o755)
             }
             command += ["--libexec", folder]
+        } else if program != nil {
+            command += ["--libexec", Self.products]
         }
         let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         defer { close(log) }
@@ -64,6 +71,11 @@ final class BrokerProcess {
         try? child.kill(SIGKILL)
         _ = try? child.wait(until: MonotonicTime.now + .seconds(5))
         try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Copies the program where a link is not possible, as between file systems.
+    private static func copy(to path: String) -> Bool {
+        (try? FileManager.default.copyItem(atPath: "\(products)/hwdaemon", toPath: path)) != nil
     }
 
     /// Writes a file of its configuration, which it reads at SIGHUP.

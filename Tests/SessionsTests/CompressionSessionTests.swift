@@ -26,6 +26,41 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
 }
 
 @Suite struct CompressionSessionTests {
+    @Test("Frames of another size have that size, and are converted to the coded one")
+    func scaledFrames() throws {
+        let request = try CompressionRequest(
+            codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
+            source: PictureSize(width: 64, height: 64))
+        var session = CompressionSession(request: request, properties: PropertyStore(backend: .x265))
+        let configuration = try #require(try session.prepare())
+        #expect(configuration.conversion?.format == .nv12 && configuration.request.pixelFormat == .nv12)
+        #expect(try makeSession().configuration().conversion == nil)
+        try session.admit(frame(1, pts: 0), in: try makePools())
+        var small = frame(2, pts: 1)
+        small.layout = FrameLayout(planes: [.init(offset: 0, stride: 32), .init(offset: 512, stride: 32)])
+        #expect(throws: SessionError.self) { try session.admit(small, in: try makePools()) }
+    }
+
+    @Test(
+        "Impossible sizes of frames are refused, and scaling of fields",
+        arguments: [
+            (0, 64), (64, 0), (-1, 64), (.min, .max), (16385, 2), (2, 16385), (16384, 16384),
+        ])
+    func refusesFrameSizes(width: Int, height: Int) throws {
+        let error = #expect(throws: SessionError.self) {
+            try CompressionRequest(
+                codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
+                source: PictureSize(width: width, height: height))
+        }
+        #expect(error?.status == .parameter && error?.reason.contains("frame") == true)
+        let request = try CompressionRequest(
+            codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
+            source: PictureSize(width: 64, height: 64))
+        var session = CompressionSession(request: request, properties: PropertyStore(backend: .x265))
+        let fields = #expect(throws: SessionError.self) { try session.setProperties(["FieldCount": .int(2)]) }
+        #expect(fields?.status == .parameter)
+    }
+
     @Test func acceptsFramesFromPrepareOn() throws {
         var session = try makeSession()
         let pools = try makePools()

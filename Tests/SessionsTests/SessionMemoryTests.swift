@@ -41,6 +41,34 @@ struct SessionMemoryTests {
         #expect(memory(.compression, 64, 64, limit: 1 << 40).bound < 1 << 30)
     }
 
+    @Test("A converter's pictures count: half floats, its target, and what a GPU may copy")
+    func converters() {
+        let (large, small) = (
+            TransferSide(format: .yuva, width: 1920, height: 1080),
+            TransferSide(format: .yuva, width: 960, height: 540)
+        )
+        let halves = ConverterMemory(from: large, to: small, passesHalves: true, ownsTarget: true)
+        let target = UInt64(FrameLayout.packed(.yuva, width: 960, height: 540).size)
+        let source = UInt64(FrameLayout.packed(.yuva, width: 1920, height: 1080).size)
+        #expect(halves.least == 8 * 1920 * 1080 + target)
+        #expect(halves.most == 8 * (1920 * 1080 + 960 * 540) + source + 2 * target + 16 * 960 * 1080)
+        let direct = ConverterMemory(from: large, to: small, passesHalves: false, ownsTarget: false)
+        #expect(direct.least == 0 && direct.most == halves.most)
+        let picture = SessionMemory.pictureBytes(width: 960, height: 540)
+        let (with, without) = (
+            SessionMemory(.compression, picture: picture, converter: halves, processors: 2),
+            SessionMemory(.compression, picture: picture, processors: 2)
+        )
+        #expect(with.initial == without.initial + halves.least && with.bound == without.bound + halves.most)
+        for width in [0, -1, 16385, .max, .min] {
+            let side = TransferSide(format: .nv12, width: width, height: 64)
+            for (from, to) in [(side, small), (small, side)] {
+                #expect(
+                    ConverterMemory(from: from, to: to, passesHalves: true, ownsTarget: true) == ConverterMemory())
+            }
+        }
+    }
+
     @Test("Impossible sizes count as unknown, and no claim overflows")
     func hostile() {
         for (width, height) in [(0, 64), (-1, 64), (64, .max), (.min, .max), (16385, 1)] {

@@ -137,7 +137,14 @@ struct ScalingJudgeTests {
         let (from, to) = ((107, 61), (75, 93))
         let conversion = Conversion(
             source: ScalingCases.image(.rgba8, from.0, from.1), target: ScalingCases.image(.rgba8, to.0, to.1))
-        let picture = pattern(conversion.source, seed: 12)
+        var picture = pattern(conversion.source, seed: 12)
+        for y in 0..<from.1 {
+            for x in 0..<from.0 {
+                for component in 0..<3 {
+                    picture[component, x, y] = picture[component, x, y] * picture[3, x, y] / 255
+                }
+            }
+        }
         let ours = try scaled(picture, conversion)
         let planes = Self.planeOrder.flatMap { component in
             (0..<from.0 * from.1).map { UInt8(picture[component, $0 % from.0, $0 / from.0]) }

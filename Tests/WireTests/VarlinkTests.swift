@@ -51,6 +51,25 @@ import Testing
         #expect(error?.reason.contains(field) == true, "\(error?.reason ?? "")")
     }
 
+    @Test("A source of frames has its own members, and no others")
+    func sources() throws {
+        var parameters = CreateCompressionSession.Parameters(
+            width: 64, height: 48, pixelFormat: .nv12, timeBase: try #require(Rational(1, 30)))
+        #expect(parameters.frameSize == (64, 48))
+        parameters.source = CreateCompressionSession.Source(
+            width: 128, height: 96, cleanAperture: "128x72+0+12", scalingMode: "Letterbox")
+        #expect(parameters.frameSize == (128, 96))
+        let text = try VarlinkCall.encode(
+            method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
+        let again = try VarlinkCall(decoding: text).checkedParameters(CreateCompressionSession.Parameters.self)
+        #expect(again.source == parameters.source)
+        let other = String(decoding: text, as: UTF8.self).replacingOccurrences(of: "scaling_mode", with: "mode")
+        let error = #expect(throws: VarlinkError.self) {
+            try VarlinkCall(decoding: Array(other.utf8)).checkedParameters(CreateCompressionSession.Parameters.self)
+        }
+        #expect("\(String(describing: error))".contains("source.mode"))
+    }
+
     @Test func errorsCarryNumberAndReason() throws {
         let sent = SessionError(.videoEncoderNotAvailableNow, "64 sessions run; try later")
         let text = VarlinkReply.encode(VarlinkError(sent))

@@ -171,7 +171,7 @@ enum { HWD_COMPRESSION = 1, HWD_DECOMPRESSION = 2, HWD_TRANSFER = 3 };
 typedef struct hwd_session_info {
     size_t size;
     uint32_t kind;                  /* HWD_COMPRESSION … */
-    uint32_t width, height;         /* luma samples; of a decompression session by its format description */
+    uint32_t width, height;         /* luma samples; of a decompression session by its format description, or 0 */
     uint32_t pixel_format;          /* of its frames or pictures; of a transfer the source's */
     uint32_t using_hardware;        /* of a transfer: using a GPU */
     uint32_t max_frames_in_flight;  /* credits: of a decompression session pictures not released */

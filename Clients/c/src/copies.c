@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames that the worker has read, until their packets are delivered: in the session's own memory, or in copies of the app's.
+#include "packets.h"
 #include "replay.h"
 
 #include <stdio.h>
@@ -172,6 +173,7 @@ static bool is_kept_in(const entry *frame, uint32_t pool) {
 }
 
 int hwdi_vacate_pool(hwd_session *session, uint32_t number) {
+    if (session->decoding && hwdi_is_pool_needed(session->decoding, number)) return hwdi_fail(HWD_PARAMETER, "the pool has a packet in flight");
     if (session->info.kind != HWD_COMPRESSION) return 0;
     for (entry *at = session->log; at; at = at->next)
         if (is_kept_in(at, number) && !at->read) return hwdi_fail(HWD_PARAMETER, "the pool has a frame in flight");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session.h"
-
-enum { FIRST_SIZE = 4 << 20, ALIGNMENT = 64 };
+#include "packets.h"
 
 int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session) {
     hwd_decompression_config given;
@@ -19,77 +17,9 @@ int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config 
     hwdi_add_time_base(&call, given.time_base);
     if (given.pixel_format) hwdi_add_fourcc(&call, "pixel_format", given.pixel_format);
     hwdi_add_object(&call, "decoder_specification", given.specification);
-    return hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, given.max_wait_ms, session);
-}
-
-// ---- The session's own memory, which packets are copied to: filled first fit.
-
-// Where a packet fits; false while it does not.
-static bool find_room(hwd_session *session, uint64_t size, uint64_t *offset) {
-    uint64_t start = 0;
-    // Packets in flight are few: the next start after each of them that overlaps.
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (uint32_t i = 0; i < session->flight_count; i++) {
-            const flight *other = &session->flights[i];
-            if (other->size == 0 || other->offset >= start + size || other->offset + other->size <= start) continue;
-            start = (other->offset + other->size + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
-            moved = true;
-        }
-    }
-    *offset = start;
-    return session->packets && start + size <= session->packets->size;
-}
-
-struct need {
-    uint64_t size, offset;
-};
-
-static bool has_room(hwd_session *session, void *context) {
-    struct need *need = context;
-    return find_room(session, need->size, &need->offset);
-}
-
-static bool is_empty(hwd_session *session, void *context) {
-    (void)context;
-    for (uint32_t i = 0; i < session->flight_count; i++)
-        if (session->flights[i].size > 0) return false;
-    return true;
-}
-
-// Replaces the memory by a larger one, once it is empty.
-static int grow(hwd_session *session, uint64_t size, int64_t deadline) {
-    int empty = hwdi_pump(session, deadline, is_empty, NULL);
-    if (empty < 0) return empty;
-    if (empty == 0) return hwdi_fail(-EAGAIN, "the session read no packet in time");
-    hwd_pool *pool;
-    int result = hwd_pool_create(size * 2 > FIRST_SIZE ? size * 2 : FIRST_SIZE, &pool);
-    if (result < 0) return result;
-    int number = hwdi_register_pool(session, pool, hwdi_until(session, HWD_DEFAULT_TIMEOUT));
-    if (number < 0) {
-        hwd_pool_unref(pool);
-        return number;
-    }
-    uint32_t old = session->packets_number;
-    hwd_pool_unref(session->packets);
-    session->packets = pool;
-    session->packets_number = (uint32_t)number;
-    return old ? hwdi_unregister_pool(session, old, hwdi_until(session, HWD_DEFAULT_TIMEOUT)) : 0;
-}
-
-static int store(hwd_session *session, hwd_packet *packet, int64_t deadline) {
-    struct need need = {packet->data_size, 0};
-    if (!session->packets || session->packets->size < need.size) {
-        int result = grow(session, need.size, deadline);
-        if (result < 0) return result;
-    }
-    int result = hwdi_pump(session, deadline, has_room, &need);
-    if (result < 0) return result;
-    if (result == 0) return hwdi_fail(-EAGAIN, "the session read no packet in time");
-    memcpy((uint8_t *)session->packets->bytes + need.offset, packet->data, need.size);
-    packet->pool = session->packets_number;
-    packet->offset = need.offset;
-    return 0;
+    result = hwdi_create(daemon, HWD_DECOMPRESSION, &call, given.properties, given.timeout_ms, given.max_wait_ms, session);
+    if (result == 0) (*session)->decoding->length_size = hwdi_length_size(given.format, given.format_size);
+    return result;
 }
 
 // ---- Sending
@@ -110,99 +40,120 @@ static int check_packet(hwd_session *session, const hwd_packet *packet) {
     return 0;
 }
 
-// `reply` is expected where the packet is synchronous.
-static int send_packet(hwd_session *session, const hwd_packet *packet, uint64_t number, waiter *reply, int64_t deadline) {
-    uint8_t payload[48] = {0};
-    bool synchronous = packet->flags & HWD_SYNCHRONOUS;
-    put_64(payload, number);
-    put_64(payload + 8, (uint64_t)packet->pts);
-    put_64(payload + 16, (uint64_t)packet->duration);
-    put_32(payload + 24, packet->pool);
-    put_32(payload + 28, (synchronous ? 0 : 1) | (packet->flags & HWD_DO_NOT_OUTPUT ? 2 : 0));
-    put_64(payload + 32, packet->offset);
-    put_32(payload + 40, packet->data_size);
-    struct iovec part = {payload, sizeof payload};
-    int result = hwdi_take_turn(session, deadline);
-    if (result < 0) return result;
-    // Another thread may have removed the pool meanwhile.
-    uint32_t pool = packet->pool;
-    if (pool != session->packets_number && (result = check_packet(session, packet)) < 0) {
-        hwdi_end_turn(session);
-        return result;
-    }
-    if (synchronous) hwdi_expect(session, reply);
-    result = hwdi_send(session, DECODE_FRAME, &part, 1, -1, deadline);
-    if (result < 0 && synchronous) hwdi_forget(session, reply);
-    return result;
-}
+static bool is_written(hwd_session *session, void *context) { return session->decoding->writing != *(uint64_t *)context; }
 
-static bool may_store(hwd_session *session, void *context) { return (void)context, !session->storing; }
+// Adds a packet for which there is room, and sends it. Where its worker is lost, another one is sent it.
+static int add_packet(hwd_session *session, hwd_packet *packet, waiter *reply, int64_t deadline) {
+    packet_log *log = session->decoding;
+    hwd_pool *pool = packet->pool ? hwdi_find_pool(session, packet->pool) : NULL;
+    const uint8_t *data = pool ? (uint8_t *)pool->bytes + packet->offset : packet->data;
+    uint64_t number = hwdi_append_packet(session, packet, data);
+    if (number == 0) return hwdi_fail_errno(ENOMEM, "a packet");
+    if (reply) hwdi_find_packet(log, number)->reply = reply;
+    int result = hwdi_send_logged(session, deadline);
+    packet->number = number;
+    // Another thread may be sending it, which has the session's timeout.
+    while (log->writing == number && !session->end) hwdi_pump(session, hwdi_until(session, HWD_DEFAULT_TIMEOUT), is_written, &number);
+    if (session->end) return hwdi_ended(session);
+    const kept *added = number >= log->next ? hwdi_find_packet(log, number) : NULL;
+    // Sent, or copied for another worker.
+    if (!added || added->sent || result == HWDI_LOST || (result == 0 && added->bytes)) return 0;
+    hwdi_take_back_packet(session);
+    return result < 0 ? result : hwdi_fail(-EAGAIN, "the session read no packet in time");
+}
 
 // With `storing` set, so that packets of several threads do not share a place.
 static int decode(hwd_session *session, hwd_packet *packet, waiter *reply, int64_t deadline) {
-    uint64_t number;
-    bool own_memory = packet->pool == 0;
-    int result = hwdi_take_credit(session, deadline, "packets", &number);
+    struct need need = {packet->data_size, packet->pool == 0};
+    int result = check_packet(session, packet);
     if (result < 0) return result;
-    if (own_memory) result = store(session, packet, deadline);
-    flight *taken = hwdi_find_flight(session, number);
-    if (result == 0 && !taken) {
-        hwdi_broken(session, "it released what was not sent");
-        result = hwdi_ended(session);
-    } else if (result == 0) {
-        taken->reports_release = !own_memory;
-        taken->offset = packet->offset;
-        taken->size = own_memory ? packet->data_size : 0;
-        result = send_packet(session, packet, number, reply, deadline);
-        taken = hwdi_find_flight(session, number);
-    }
-    if (result < 0 && taken) hwdi_end_flight(session, taken);
-    if (result == 0) packet->number = number;
-    return result;
+    if (session->event_count > MAX_UNFETCHED_EVENTS)
+        return hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
+    if (need.own_memory && (result = hwdi_reserve_memory(session, need.size, deadline)) < 0) return result;
+    result = hwdi_pump(session, deadline, hwdi_has_space, &need);
+    if (result < 0) return result;
+    if (session->end) return hwdi_ended(session);
+    if (result == 0)
+        return hwdi_fail(-EAGAIN, "%u packets are in flight and none was released in time; fetch and release events", session->flight_count);
+    // Another thread may have removed the pool meanwhile.
+    result = check_packet(session, packet);
+    return result < 0 ? result : add_packet(session, packet, reply, deadline);
 }
+
+struct synchronous {
+    waiter reply;
+    uint64_t number;
+};
+
+// Where the packet is not sent to another worker, the one before has returned its picture.
+static bool is_taken(hwd_session *session, void *context) {
+    const struct synchronous *of = context;
+    return of->reply.answered && (!of->reply.lost || !hwdi_find_packet(session->decoding, of->number));
+}
+
+// Waits until a decoder has taken a packet.
+static int await_decoder(hwd_session *session, struct synchronous *of, int64_t deadline) {
+    int result = hwdi_pump(session, deadline, is_taken, of);
+    waiter *reply = &of->reply;
+    while (result > 0 && !reply->lost && reply->status == session->malfunction && hwdi_may_continue(session)) {
+        hwdi_lose(session, reply->status, reply->body ? reply->body : "");
+        reply->lost = true;
+        result = hwdi_pump(session, deadline, is_taken, of);
+    }
+    if (result == 0) result = hwdi_fail(-ETIMEDOUT, "the session did not answer in time");
+    if (result > 0 && !reply->lost && reply->status)
+        result = hwdi_fail(hwdi_is_status(reply->status) ? reply->status : session->malfunction, "%s", reply->body ? reply->body : "");
+    return result < 0 ? result : 0;
+}
+
+static bool may_store(hwd_session *session, void *context) { return (void)context, !session->storing; }
 
 int hwd_decode(hwd_session *session, hwd_packet *packet, int timeout_ms) {
     hwd_packet given;
     int result = hwdi_take(&given, sizeof given, packet);
     if (result < 0 || (result = hwdi_enter(session, HWD_DECOMPRESSION)) < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);
-    waiter reply = {0};
+    struct synchronous of = {0};
+    bool waits = given.flags & HWD_SYNCHRONOUS;
     result = hwdi_pump(session, deadline, may_store, NULL);
     if (result > 0) {
-        result = check_packet(session, &given);
-        if (result == 0) {
-            uint32_t pool = given.pool;
-            session->storing = true;
-            result = decode(session, &given, &reply, deadline);
-            session->storing = false;
-            given.pool = pool;
-            hwdi_changed(session);
-            if (result == 0) {
-                hwdi_return(packet, &given, sizeof given);
-                if (given.flags & HWD_SYNCHRONOUS) result = hwdi_await_reply(session, &reply, deadline, NULL);
-            }
-        }
+        session->storing = true;
+        result = decode(session, &given, waits ? &of.reply : NULL, deadline);
+        session->storing = false;
+        hwdi_changed(session);
+        if (result == 0) hwdi_return(packet, &given, sizeof given);
+        of.number = given.number;
+        if (result == 0 && waits) result = await_decoder(session, &of, deadline);
     } else if (result == 0) {
         result = hwdi_fail(-EAGAIN, "another thread is sending a packet");
     }
+    kept *sent = waits && of.number ? hwdi_find_packet(session->decoding, of.number) : NULL;
+    if (sent && sent->reply == &of.reply) sent->reply = NULL;
+    hwdi_forget(session, &of.reply);
+    free(of.reply.body);
     hwdi_leave(session);
     return result;
 }
 
-static int send_format(hwd_session *session, uint32_t opcode, const void *format, size_t size, int timeout_ms) {
+// Enters the session.
+static int check_format(hwd_session *session, const void *format, size_t size) {
     if (!format || size == 0 || size > MAX_PAYLOAD)
         return hwdi_fail(HWD_PARAMETER, "a format description of %zu bytes is not possible", size);
-    int result = hwdi_enter(session, HWD_DECOMPRESSION);
-    if (result < 0) return result;
-    result = hwdi_request(session, opcode, format, size, -1, hwdi_until(session, timeout_ms), NULL);
-    hwdi_leave(session);
-    return result;
+    return hwdi_enter(session, HWD_DECOMPRESSION);
 }
 
 int hwd_can_accept_format(hwd_session *session, const void *format, size_t size, int timeout_ms) {
-    return send_format(session, CAN_ACCEPT_FORMAT, format, size, timeout_ms);
+    int result = check_format(session, format, size);
+    if (result < 0) return result;
+    result = hwdi_request(session, CAN_ACCEPT_FORMAT, format, size, -1, hwdi_until(session, timeout_ms), NULL);
+    hwdi_leave(session);
+    return result;
 }
 
 int hwd_change_format(hwd_session *session, const void *format, size_t size, int timeout_ms) {
-    return send_format(session, CHANGE_FORMAT, format, size, timeout_ms);
+    int result = check_format(session, format, size);
+    if (result < 0) return result;
+    result = hwdi_change(session, FORMAT_ENTRY, CHANGE_FORMAT, format, size, hwdi_until(session, timeout_ms));
+    hwdi_leave(session);
+    return result;
 }

@@ -8,24 +8,6 @@ flight *hwdi_find_flight(hwd_session *session, uint64_t number) {
     return NULL;
 }
 
-static bool has_credit(hwd_session *session, void *context) {
-    return (void)context, session->flight_count < session->max_flights;
-}
-
-int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number) {
-    if (session->event_count > MAX_UNFETCHED_EVENTS)
-        return hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
-    int result = hwdi_pump(session, deadline, has_credit, NULL);
-    if (result < 0) return result;
-    if (session->end) return hwdi_ended(session);
-    if (result == 0)
-        return hwdi_fail(-EAGAIN, "%u %s are in flight and none was released in time; fetch and release events",
-                         session->flight_count, what);
-    *number = ++session->last_number;
-    session->flights[session->flight_count++] = (flight){.number = *number};
-    return 0;
-}
-
 void hwdi_end_flight(hwd_session *session, flight *ended) {
     *ended = session->flights[--session->flight_count];
 }
@@ -76,6 +58,19 @@ int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
     *added = (registered_pool){session->pools, number, hwd_pool_ref(pool), false};
     session->pools = added;
     return (int)number;
+}
+
+int hwdi_replace_pool(hwd_session *session, uint32_t number, hwd_pool *pool) {
+    registered_pool *found = find_registered(session, number);
+    if (!found) {
+        found = session->last_pool < INT32_MAX ? malloc(sizeof *found) : NULL;
+        if (!found) return hwdi_fail_errno(ENOMEM, "a pool");
+        *found = (registered_pool){session->pools, ++session->last_pool, NULL, false};
+        session->pools = found;
+    }
+    hwd_pool_unref(found->pool);
+    found->pool = hwd_pool_ref(pool);
+    return (int)found->number;
 }
 
 static void forget_pool(hwd_session *session, registered_pool *removed) {

@@ -2,6 +2,7 @@
 // Holds packets back until those that are delivered form an unbroken run of frames in presentation order. What was delivered
 // before a failure is then exactly the first frames of the stream, so that another stream can begin with the next one. Without
 // reordering each packet passes at once, otherwise a group of pictures at a time.
+#include "packets.h"
 #include "replay.h"
 
 // A worker has memory for 64 packets, and waits when the client has all.
@@ -154,7 +155,9 @@ void hwdi_did_complete(hwd_session *session) {
         session->again_pts = latest;
         return;
     }
+    const uint64_t next_packet = request->number;
     hwdi_remove_entry(session, request);
+    if (session->decoding) hwdi_packets_answered(session, next_packet);
     hwdi_fold_properties(session);
     item *event = hwdi_new_item(session, HWD_EVENT_COMPLETED);
     if (event) hwdi_push(session, event);

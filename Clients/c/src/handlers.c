@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a worker's messages do. They are another process's: every field is checked.
+#include "packets.h"
 #include "replay.h"
 
 static const uint64_t max_packet_memory = (uint64_t)1 << 30;  // of a compression session's arena or packet
@@ -27,8 +28,9 @@ static char *copy_text(const uint8_t *bytes, size_t size) {
     return line;
 }
 
-// The reply to a message of hwd_complete.
+// The reply to a message of hwd_complete, or of a change that is repeated.
 static void complete(hwd_session *session, waiter *reply, int32_t status, const uint8_t *body, size_t size) {
+    const bool is_silent = reply->is_silent;
     hwdi_forget(session, reply);
     free(reply);
     if (status) {
@@ -36,10 +38,7 @@ static void complete(hwd_session *session, waiter *reply, int32_t status, const 
         hwdi_printable(reason, sizeof reason, body, size);
         return hwdi_lose(session, hwdi_is_status(status) ? status : session->malfunction, reason);
     }
-    if (session->call) return hwdi_did_complete(session);
-    session->completions--;
-    item *event = hwdi_new_item(session, HWD_EVENT_COMPLETED);
-    if (event) hwdi_push(session, event);
+    if (!is_silent) hwdi_did_complete(session);
 }
 
 static void handle_reply(hwd_session *session, message *received) {
@@ -56,8 +55,8 @@ static void handle_reply(hwd_session *session, message *received) {
     reply->answered = true;
     reply->status = status;
     // At once: where the worker is lost before the thread that waits runs, what was not confirmed is forgotten.
-    if (reply->properties && status) hwdi_remove_entry(session, reply->properties);
-    else if (reply->properties) reply->properties->confirmed = true;
+    if (reply->change && status) hwdi_remove_entry(session, reply->change);
+    else if (reply->change) reply->change->confirmed = true;
     reply->body = status ? copy_text(body, size) : calloc(1, size + 1);
     if (reply->body && !status) memcpy(reply->body, body, size);
 }
@@ -126,6 +125,8 @@ static void handle_frame_released(hwd_session *session, message *received) {
     bool reports = found->reports_release;
     uint64_t number = found->number;
     hwdi_end_flight(session, found);
+    kept *packet = hwdi_find_packet(session->decoding, number);
+    if (packet) packet->pool = 0;
     item *event = reports ? hwdi_new_item(session, HWD_EVENT_FRAME_RELEASED) : NULL;
     if (!event) return;
     event->event.number = number;
@@ -214,11 +215,10 @@ static void report(hwd_session *session, message *received, uint32_t type, uint3
 
 static void handle_report(hwd_session *session, message *received) {
     uint64_t number = get_64(received->payload);
-    if (number == 0 || number > session->last_number) return hwdi_broken(session, "it reported a packet that was never sent");
-    uint32_t flags = get_32(received->payload + 12);
-    report(
-        session, received, HWD_EVENT_REPORT,
-        (flags & 7) * HWD_DROPPED | (flags & 8 ? (uint32_t)HWD_RPU_NOT_APPLIED : 0));
+    if (number == PREAMBLE_NUMBER && session->process > 1) return;
+    if (number == 0 || number >= session->decoding->next) return hwdi_broken(session, "it reported a packet that was never sent");
+    uint32_t bits = get_32(received->payload + 12), flags = (bits & 7) * HWD_DROPPED | (bits & 8 ? (uint32_t)HWD_RPU_NOT_APPLIED : 0);
+    if (hwdi_take_report(session, number, received->payload + 8, received->size - 8, flags)) report(session, received, HWD_EVENT_REPORT, flags);
 }
 
 static void handle_transferred(hwd_session *session, message *received) {

@@ -256,10 +256,12 @@ void hwdi_expect(hwd_session *session, waiter *reply) {
     session->waiters = reply;
 }
 
-void hwdi_forget(hwd_session *session, waiter *reply) {
+bool hwdi_forget(hwd_session *session, waiter *reply) {
     waiter **place = &session->waiters;
     while (*place && *place != reply) place = &(*place)->next;
-    if (*place) *place = reply->next;
+    if (!*place) return false;
+    *place = reply->next;
+    return true;
 }
 
 static bool is_answered(hwd_session *session, void *context) { return (void)session, ((waiter *)context)->answered; }

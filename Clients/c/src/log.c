@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a compression or transfer session was sent and another worker would need: frames without a result, and the changes of
-// properties and the requests among them, in order. What credits or another thread delay is sent later.
+// What a session was sent and another worker would need: frames without a result, and the changes and requests among them, or
+// among packets to decode, in order. What credits or another thread delay is sent later.
+#include "packets.h"
 #include "replay.h"
 
 #include <poll.h>
@@ -40,6 +41,7 @@ void hwdi_free_entry(entry *freed) {
 void hwdi_append(hwd_session *session, entry *added) {
     added->next = NULL;
     added->serial = ++session->last_serial;
+    if (session->decoding) added->number = hwdi_packets_end(session->decoding);
     *session->log_end = added;
     session->log_end = &added->next;
     session->completions += added->kind == COMPLETION_ENTRY;
@@ -83,6 +85,7 @@ bool hwdi_all_sent(hwd_session *session, void *context) {
     (void)context;
     for (const entry *at = session->log; at; at = at->next)
         if (!at->sent) return false;
+    if (session->decoding && session->decoding->next < hwdi_packets_end(session->decoding)) return false;
     return !session->failed;
 }
 
@@ -106,6 +109,8 @@ int hwdi_wait_credit(hwd_session *session, int64_t deadline) {
 static entry *next_to_send(const hwd_session *session) {
     uint32_t in_flight = 0;
     for (entry *at = session->log; at; at = at->next) {
+        // Packets precede it.
+        if (session->decoding && !at->sent && at->number > session->decoding->next) return NULL;
         if (at->sent) in_flight += at->kind == FRAME_ENTRY && !at->read;
         else if (at->kind == FRAME_ENTRY && in_flight >= session->info.max_frames_in_flight) return NULL;
         else return at;
@@ -113,42 +118,57 @@ static entry *next_to_send(const hwd_session *session) {
     return NULL;
 }
 
-static int write_completion(hwd_session *session, uint32_t opcode, struct iovec *part, int64_t deadline) {
+static bool may_send(const hwd_session *session) {
+    return next_to_send(session) || (session->decoding && hwdi_may_send_packet(session));
+}
+
+// A request whose answer nobody waits for: a refusal ends the session.
+static int write_request(hwd_session *session, uint32_t opcode, struct iovec *part, int64_t deadline) {
     waiter *reply = calloc(1, sizeof *reply);
-    if (!reply) return hwdi_fail_errno(ENOMEM, "hwd_complete");
+    if (!reply) return hwdi_fail_errno(ENOMEM, "a request");
     reply->completes = true;
+    reply->is_silent = opcode == CHANGE_FORMAT;
     // Before it is sent: another thread may receive the answer as soon as this one waits.
     hwdi_expect(session, reply);
     int result = hwdi_write(session, opcode, part, 1, -1, deadline);
     if (result == 0) return 0;
-    hwdi_forget(session, reply);
-    free(reply);
+    // Where the worker is lost, hwdi_lose has freed it.
+    if (hwdi_forget(session, reply)) free(reply);
     return result;
 }
 
 // In a turn.
 static int write_entry(hwd_session *session, entry *sent, int64_t deadline) {
     struct iovec part = {sent->payload, sent->size};
-    int result = sent->kind == COMPLETION_ENTRY ? write_completion(session, sent->opcode, &part, deadline)
-                                                : hwdi_write(session, sent->opcode, &part, 1, -1, deadline);
+    const bool is_request = sent->kind == COMPLETION_ENTRY || sent->kind == FORMAT_ENTRY;
+    int result = is_request ? write_request(session, sent->opcode, &part, deadline)
+                            : hwdi_write(session, sent->opcode, &part, 1, -1, deadline);
     if (result == 0) sent->sent = true;
     return result;
 }
 
-int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
+// What may_send has found, in a turn.
+static int write_next(hwd_session *session, int64_t deadline) {
+    entry *next = next_to_send(session);
+    return next ? write_entry(session, next, deadline) : hwdi_write_packet(session, deadline);
+}
+
+int hwdi_send_logged(hwd_session *session, int64_t deadline) {
     int result = 0;
-    // Another thread may free the entry while this one waits, and a later one may take its address.
-    const uint64_t serial = added->serial;
-    while (result == 0) {
-        entry *next = next_to_send(session);
-        // Another thread may have sent the entry, and its result may have come.
-        if (!next) return 0;
-        if ((result = hwdi_take_turn(session, deadline)) < 0) break;
-        next = next_to_send(session);
-        if (next) result = write_entry(session, next, deadline);
+    // Another thread may send it, too.
+    while (result == 0 && may_send(session)) {
+        if ((result = hwdi_take_turn(session, deadline)) < 0) return result;
+        if (may_send(session)) result = write_next(session, deadline);
         hwdi_end_turn(session);
     }
-    if (result == HWDI_LOST) return 0;
+    return result;
+}
+
+int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
+    // Another thread may free the entry while this one waits, and a later one may take its address.
+    const uint64_t serial = added->serial;
+    int result = hwdi_send_logged(session, deadline);
+    if (result == 0 || result == HWDI_LOST) return 0;
     entry *at = hwdi_find_entry(session, serial);
     if (!at || at->sent || (at->next && !session->end)) return session->end ? result : 0;
     hwdi_remove_entry(session, at);
@@ -163,7 +183,7 @@ static int write_release(hwd_session *session, int64_t deadline) {
     uint8_t payload[8];
     put_64(payload, session->releases[session->release_count - 1]);
     struct iovec part = {payload, sizeof payload};
-    int result = hwdi_write(session, RELEASE_PACKET, &part, 1, -1, deadline);
+    int result = hwdi_write(session, session->decoding ? RELEASE_FRAME : RELEASE_PACKET, &part, 1, -1, deadline);
     if (result < 0) return result;
     session->release_count--;
     session->held_by_client--;
@@ -175,7 +195,7 @@ static int write_again(hwd_session *session, int64_t deadline) {
     put_64(payload, (uint64_t)session->again_pts);
     struct iovec part = {payload, sizeof payload};
     session->completes_again = false;
-    return write_completion(session, COMPLETE_FRAMES, &part, deadline);
+    return write_request(session, COMPLETE_FRAMES, &part, deadline);
 }
 
 // Whether the socket takes a message now. Otherwise the thread that polls sees when it does.
@@ -190,42 +210,53 @@ static bool is_writable(hwd_session *session) {
 }
 
 void hwdi_advance(hwd_session *session) {
-    if (session->call == NULL || session->sending || session->failed || session->end) return;
+    if (session->sending || session->failed || session->end) return;
     // Packets that the app has not fetched must not keep the worker from the frames that it has to code again.
     if (session->replay && session->process > 1 && !hwdi_all_sent(session, NULL)) hwdi_move_delivered(session);
-    entry *next;
     int result = 0;
     // A worker that stops reading within a message has the session's timeout.
     int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
     while (result == 0 && !session->failed && !session->end) {
-        next = next_to_send(session);
-        if (!next && session->release_count == 0 && !session->completes_again) return;
+        if (session->release_count == 0 && !session->completes_again && !may_send(session)) return;
         if (!is_writable(session)) return;
         session->sending = true;
         if (session->release_count > 0) result = write_release(session, deadline);
         else if (session->completes_again) result = write_again(session, deadline);
-        else result = write_entry(session, next, deadline);
+        else result = write_next(session, deadline);
         hwdi_end_turn(session);
     }
 }
 
 // ---- Properties, and another worker
 
+// Makes properties part of the next Create call; false where memory ran out.
+static bool merge_properties(hwd_session *session, const entry *change) {
+    const char *old = session->properties ? session->properties : "{}";
+    json base, over;
+    text merged = {0};
+    // Both were checked when they were set.
+    if (hwdi_json_check(old, strlen(old), &base) && hwdi_json_check((char *)change->payload, change->size, &over))
+        hwdi_add_merged(&merged, base, over);
+    if (!merged.bytes || merged.failed) {
+        free(merged.bytes);
+        return false;
+    }
+    free(session->properties);
+    session->properties = merged.bytes;
+    return true;
+}
+
+// Whether no frame or packet precedes the log's first entry, which is a change.
+static bool begins_with_change(const hwd_session *session) {
+    const entry *first = session->log;
+    if (!first || (first->kind != PROPERTIES_ENTRY && first->kind != FORMAT_ENTRY)) return false;
+    return !session->decoding || first->number <= session->decoding->first;
+}
+
 void hwdi_fold_properties(hwd_session *session) {
-    while (session->log && session->log->kind == PROPERTIES_ENTRY && session->log->sent && session->log->confirmed) {
+    while (begins_with_change(session) && session->log->sent && session->log->confirmed) {
         entry *first = session->log;
-        const char *old = session->properties ? session->properties : "{}";
-        json base, over;
-        text merged = {0};
-        // Both were checked when they were set.
-        if (hwdi_json_check(old, strlen(old), &base) && hwdi_json_check((char *)first->payload, first->size, &over))
-            hwdi_add_merged(&merged, base, over);
-        if (!merged.bytes || merged.failed) {
-            free(merged.bytes);
-            return;
-        }
-        free(session->properties);
-        session->properties = merged.bytes;
+        if (!(first->kind == FORMAT_ENTRY ? hwdi_settle_format(session->decoding, first) : merge_properties(session, first))) return;
         hwdi_remove_entry(session, first);
     }
 }
@@ -243,6 +274,10 @@ void hwdi_rewind(hwd_session *session) {
         hwdi_remove_entry(session, at);
     }
     // These become part of the Create call.
-    for (entry *at = session->log; at && at->kind == PROPERTIES_ENTRY; at = at->next) at->sent = true;
-    hwdi_fold_properties(session);
+    while (begins_with_change(session) && session->log->confirmed) {
+        entry *first = session->log;
+        first->sent = true;
+        hwdi_fold_properties(session);
+        if (session->log == first) return;
+    }
 }

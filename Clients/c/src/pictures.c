@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // frameDecoded: a decoded picture.
-#include "session.h"
+#include "packets.h"
 
 enum { PLANES = 88, PLANE_SIZE = 16 };
 
@@ -62,7 +62,7 @@ static const char *read_picture(hwd_session *session, item *made, size_t size) {
     hwd_event *event = &made->event;
     read_fields(bytes, event);
     if (get_32(bytes + 84)) return "a reserved field is not zero";
-    if (event->number == 0 || event->number > session->last_number) return "a picture is of a packet that was never sent";
+    if (event->number == 0 || event->number >= session->decoding->next) return "a picture is of a packet that was never sent";
     if (event->plane_count > HWD_MAX_PLANES || event->side_data_count > HWD_MAX_SIDE_DATA ||
         size < PLANES + (size_t)PLANE_SIZE * event->plane_count)
         return "a picture's message has the wrong size";
@@ -108,5 +108,7 @@ void hwdi_handle_picture(hwd_session *session, message *received) {
         return;
     }
     session->held_by_client++;
-    hwdi_push(session, made);
+    if (hwdi_take_picture(session, made->event.number, made->event.flags & HWD_SYNC)) return hwdi_push(session, made);
+    hwdi_release_later(session, made->remote);
+    hwdi_free_item(made);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
+#include "packets.h"
 #include "replay.h"
 
 #include <math.h>
 #include <stdio.h>
 
-// Sets properties after the frames that were sent before; HWDI_LOST: the worker was lost meanwhile.
-static int set_once(hwd_session *session, json checked, int64_t deadline) {
+// Makes a change after the frames that were sent before; HWDI_LOST: the worker was lost meanwhile.
+static int change_once(hwd_session *session, enum entry_kind kind, uint32_t opcode, struct iovec part, int64_t deadline) {
     int result = hwdi_pump(session, deadline, hwdi_all_sent, NULL);
     if (result == 0) return hwdi_fail(-ETIMEDOUT, "the session read no frame in time");
     if (result < 0 || (result = hwdi_take_turn(session, deadline)) < 0) return result;
-    struct iovec part = {(void *)checked.at, checked.size};
-    entry *added = hwdi_all_sent(session, NULL) ? hwdi_new_entry(PROPERTIES_ENTRY, SET_PROPERTIES, &part, 1) : NULL;
+    entry *added = hwdi_all_sent(session, NULL) ? hwdi_new_entry(kind, opcode, &part, 1) : NULL;
     if (!added) {
         result = !hwdi_all_sent(session, NULL) ? HWDI_LOST : part.iov_len > MAX_PAYLOAD ? HWD_PARAMETER : -ENOMEM;
         hwdi_end_turn(session);
@@ -19,9 +19,9 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     // Before frames that other threads append meanwhile. Where the worker is lost, hwdi_lose removes it.
     added->sent = true;
     hwdi_append(session, added);
-    waiter reply = {.properties = added};
+    waiter reply = {.change = added};
     hwdi_expect(session, &reply);
-    result = hwdi_send(session, SET_PROPERTIES, &part, 1, -1, deadline);
+    result = hwdi_send(session, opcode, &part, 1, -1, deadline);
     if (result == 0) {
         result = hwdi_await_reply(session, &reply, deadline, NULL);
     } else {
@@ -32,6 +32,19 @@ static int set_once(hwd_session *session, json checked, int64_t deadline) {
     // The reply has confirmed or removed it.
     if (!reply.answered) hwdi_remove_entry(session, added);
     hwdi_fold_properties(session);
+    return result;
+}
+
+int hwdi_change(hwd_session *session, enum entry_kind kind, uint32_t opcode, const void *payload, size_t size, int64_t deadline) {
+    int result;
+    do {
+        result = change_once(session, kind, opcode, (struct iovec){(void *)payload, size}, deadline);
+        // An answer that another worker may not give.
+        if (result == session->malfunction && hwdi_may_continue(session)) {
+            hwdi_lose(session, result, hwd_last_error());
+            result = HWDI_LOST;
+        }
+    } while (result == HWDI_LOST);
     return result;
 }
 
@@ -53,14 +66,12 @@ int hwd_set_properties(hwd_session *session, const char *properties, int timeout
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);
-    if (session->call)
-        while ((result = set_once(session, checked, deadline)) == HWDI_LOST) continue;
-    else
-        result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, deadline, NULL);
+    result = hwdi_change(session, PROPERTIES_ENTRY, SET_PROPERTIES, checked.at, checked.size, deadline);
     if (result == 0) begin_pass(session, checked);
     if (result == 0 && session->replay && !session->prepared &&
         (hwdi_json_member(checked, "ReplaysAfterFailure", &value) || hwdi_json_member(checked, "MultiPassStorage", &value)))
         hwdi_keep_frames(session);
+    if (result == 0 && session->decoding && session->last_number == 0) hwdi_keep_packets(session);
     hwdi_leave(session);
     return result;
 }
@@ -167,8 +178,8 @@ int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms,
         result = hwdi_ended(session);
     } else if (result == 0) {
         *values = body;
-        if (session->replay && session->replay->notice[0] && names_notices(checked))
-            add_notice(session->replay->notice, values, found);
+        const char *notice = session->replay ? session->replay->notice : session->decoding ? hwdi_notice(session->decoding) : "";
+        if (*notice && names_notices(checked)) add_notice(notice, values, found);
     }
     hwdi_leave(session);
     return result;

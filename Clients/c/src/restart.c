@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A session whose process failed goes on in another one: the library repeats what was lost, the daemon supervises.
+#include "packets.h"
 #include "replay.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 enum { END_TIMEOUT = 10000, QUESTION_TIMEOUT = 5000 };
 
 bool hwdi_may_continue(const hwd_session *session) {
-    if (session->end || !session->call || session->process > MAX_RESTARTS) return false;
+    if (session->end || session->process > MAX_RESTARTS) return false;
+    if (session->decoding) return session->decoding->keeps && session->decoding->whole;
     return !session->replay || session->replay->keeps_frames;
 }
 
@@ -32,7 +34,7 @@ void hwdi_lose(hwd_session *session, int status, const char *reason) {
     for (entry *at = session->log, *next; at; at = next) {
         next = at->next;
         // The caller sets them again.
-        if (at->kind == PROPERTIES_ENTRY && !at->confirmed) hwdi_remove_entry(session, at);
+        if ((at->kind == PROPERTIES_ENTRY || at->kind == FORMAT_ENTRY) && !at->confirmed) hwdi_remove_entry(session, at);
     }
     hwdi_signal(session);
     hwdi_changed(session);
@@ -73,7 +75,7 @@ static void write_call(hwd_session *session, text *call) {
     replay *of = session->replay;
     hwdi_add(call, session->call);
     // A transfer's properties are set afterwards.
-    if (of && session->properties) {
+    if (session->info.kind != HWD_TRANSFER && session->properties) {
         hwdi_add(call, ",\"properties\":");
         hwdi_add(call, session->properties);
     }
@@ -103,6 +105,7 @@ static void leave_worker(hwd_session *session) {
         hwdi_discard_held(session->replay);
         hwdi_timeline_continue(&session->replay->times, session->replay->reorder_depth);
     }
+    if (session->decoding) hwdi_rewind_packets(session);
     hwdi_rewind(session);
 }
 
@@ -124,11 +127,8 @@ static int enter_worker(hwd_session *session, int fd, created *made) {
     session->failed = 0;
     session->sending = true;
     if (session->replay) session->replay->max_frames_held = made->max_frames_held;
-    uint64_t *releases = calloc(info->max_packets_in_flight + 1, sizeof *releases);
-    if (!releases) return hwdi_fail_errno(ENOMEM, "a session");
-    free(session->releases);
-    session->releases = releases;
-    session->max_releases = info->max_packets_in_flight;
+    if (session->decoding) info->pixel_format = made->info.pixel_format;
+    if (!hwdi_make_credits(session)) return hwdi_fail_errno(ENOMEM, "a session");
     struct epoll_event readable = {.events = EPOLLIN};
     if (session->epoll >= 0 && epoll_ctl(session->epoll, EPOLL_CTL_ADD, fd, &readable) < 0)
         return hwdi_fail_errno(errno, "a descriptor for event loops");
@@ -139,13 +139,14 @@ static int enter_worker(hwd_session *session, int fd, created *made) {
 static int prepare_worker(hwd_session *session) {
     replay *of = session->replay;
     int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
-    int result = 0;
+    int result = session->decoding ? hwdi_renew_memory(session) : 0;
     for (registered_pool *at = session->pools; at && result == 0; at = at->next)
         if (!at->removing) result = hwdi_add_in_turn(session, at->number, at->pool, deadline);
     if (of && of->copies && result == 0) result = hwdi_add_in_turn(session, (uint32_t)COPIES_POOL, of->copies, deadline);
-    if (!of && session->properties && result == 0)
+    if (session->info.kind == HWD_TRANSFER && session->properties && result == 0)
         result = hwdi_request_in_turn(session, SET_PROPERTIES, session->properties, strlen(session->properties), -1, deadline, NULL);
     if (of && session->prepared && result == 0) result = hwdi_request_in_turn(session, PREPARE, NULL, 0, -1, deadline, NULL);
+    if (session->decoding && result == 0) result = hwdi_send_preambles(session, deadline);
     return result;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Creation, the end, and what all kinds of sessions do alike.
+#include "packets.h"
 #include "replay.h"
 
 #include <sys/eventfd.h>
@@ -87,10 +88,11 @@ static bool read_credits(json reply, const char *name, uint32_t *credits) {
     return true;
 }
 
+// 0 where the parameter sets come with the packets.
 static bool read_size(json reply, const char *name, uint32_t *size) {
     json member;
     int64_t number;
-    if (!hwdi_json_member(reply, name, &member) || !hwdi_json_integer(member, &number) || number < 1 || number > INT32_MAX) return false;
+    if (!hwdi_json_member(reply, name, &member) || !hwdi_json_integer(member, &number) || number < 0 || number > INT32_MAX) return false;
     *size = (uint32_t)number;
     return true;
 }
@@ -184,10 +186,29 @@ int hwdi_exchange_create(const char *address, uint32_t kind, const char *paramet
 
 // What another Create call needs.
 static int keep_call(hwd_session *session, const text *parameters, const char *properties) {
-    if (session->info.kind == HWD_DECOMPRESSION) return 0;
     session->call = strdup(parameters->bytes);
     session->properties = properties ? strdup(properties) : NULL;
     return session->call && (session->properties || !properties) ? 0 : hwdi_fail_errno(ENOMEM, "a session");
+}
+
+bool hwdi_make_credits(hwd_session *session) {
+    const hwd_session_info *info = &session->info;
+    bool decodes = info->kind == HWD_DECOMPRESSION;
+    uint32_t results = decodes ? info->max_frames_in_flight : info->max_packets_in_flight;
+    uint64_t *releases = calloc(results + 1, sizeof *releases);
+    flight *flights = calloc(info->max_packets_in_flight + 1, sizeof *flights);
+    if (!releases || !flights) {
+        free(releases);
+        free(flights);
+        return false;
+    }
+    free(session->releases);
+    free(session->flights);
+    session->releases = releases;
+    session->max_releases = results;
+    session->flights = flights;
+    session->max_flights = decodes ? info->max_packets_in_flight : 0;
+    return true;
 }
 
 static int connect_session(hwd_session *session, const char *parameters, int64_t deadline) {
@@ -197,14 +218,9 @@ static int connect_session(hwd_session *session, const char *parameters, int64_t
     session->socket = result;
     session->info = made.info;
     memcpy(session->texts[0], made.texts, sizeof made.texts);
-    if (session->info.kind == HWD_DECOMPRESSION) {
-        session->max_flights = session->info.max_packets_in_flight;
-        session->flights = calloc(session->max_flights, sizeof *session->flights);
-    }
-    session->max_releases = session->info.max_packets_in_flight;
-    session->releases = calloc(session->max_releases + 1, sizeof *session->releases);
-    bool has_memory = session->releases && (session->flights || session->info.kind != HWD_DECOMPRESSION);
+    bool has_memory = hwdi_make_credits(session);
     if (has_memory && session->info.kind == HWD_COMPRESSION) has_memory = hwdi_make_replay(session, &made);
+    if (has_memory && session->info.kind == HWD_DECOMPRESSION) has_memory = hwdi_make_packet_log(session);
     return has_memory ? 0 : hwdi_fail_errno(ENOMEM, "a session");
 }
 
@@ -248,8 +264,11 @@ int hwd_get_info(hwd_session *session, hwd_session_info *info) {
     return result;
 }
 
-// Of a compression or transfer session: the log repeats the request where the worker is lost.
-static int complete_logged(hwd_session *session, uint32_t opcode, int64_t until_pts, int64_t deadline) {
+// The log repeats the request where the worker is lost.
+static int complete(hwd_session *session, int64_t until_pts, int64_t deadline) {
+    static const uint32_t opcodes[] = {
+        [HWD_COMPRESSION] = COMPLETE_FRAMES, [HWD_DECOMPRESSION] = FINISH_DELAYED_FRAMES, [HWD_TRANSFER] = FINISH_FRAMES};
+    const uint32_t opcode = opcodes[session->info.kind];
     uint8_t payload[8];
     put_64(payload, (uint64_t)until_pts);
     struct iovec part = {payload, opcode == COMPLETE_FRAMES ? sizeof payload : 0};
@@ -260,36 +279,14 @@ static int complete_logged(hwd_session *session, uint32_t opcode, int64_t until_
     return hwdi_send_entry(session, added, deadline);
 }
 
-static int complete_decoding(hwd_session *session, int64_t deadline) {
-    waiter *reply = calloc(1, sizeof *reply);
-    if (!reply) return hwdi_fail_errno(ENOMEM, "hwd_complete");
-    int result = hwdi_take_turn(session, deadline);
-    if (result == 0) {
-        reply->completes = true;
-        session->completions++;
-        // Before it is sent: another thread may receive the answer as soon as this one waits.
-        hwdi_expect(session, reply);
-        result = hwdi_send(session, FINISH_DELAYED_FRAMES, NULL, 0, -1, deadline);
-        if (result < 0) {
-            hwdi_forget(session, reply);
-            session->completions--;
-        }
-    }
-    if (result < 0) free(reply);
-    return result;
-}
-
 int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);
     if (session->event_count > MAX_UNFETCHED_EVENTS || session->completions > MAX_UNFETCHED_EVENTS)
         result = hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
-    else if (session->info.kind == HWD_DECOMPRESSION)
-        result = complete_decoding(session, deadline);
     else
-        result = complete_logged(
-            session, session->info.kind == HWD_COMPRESSION ? COMPLETE_FRAMES : FINISH_FRAMES, until_pts, deadline);
+        result = complete(session, until_pts, deadline);
     hwdi_leave(session);
     return result;
 }
@@ -339,6 +336,7 @@ static void free_memory(hwd_session *session) {
         hwdi_free_entry(at);
     }
     hwdi_free_replay(session->replay);
+    hwdi_free_packet_log(session->decoding);
     free(session->releases);
     free(session->call);
     free(session->properties);

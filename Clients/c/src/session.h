@@ -33,21 +33,22 @@ typedef struct waiter {
     bool answered;
     int32_t status;
     bool lost;  // with the worker: the request has to be repeated
-    struct entry *properties; // that the request sets
+    bool is_silent;    // with `completes`: its answer is no event
+    struct entry *change; // that the request makes
     char *body; // with a NUL
 } waiter;
 
-// Something that the worker was sent, or will be, and that another worker would need: of compression and transfer sessions.
+// Something that the worker was sent, or will be, and that another worker would need. Packets to decode are in packets.h.
 typedef struct entry {
     struct entry *next;
     uint64_t serial; // counts the log's entries, from 1
-    enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY } kind;
+    enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY, FORMAT_ENTRY } kind;
     uint32_t opcode;
     uint8_t *payload; // the message
     size_t size;
     bool sent;         // to the present worker
-    bool confirmed;    // properties: a worker has taken them
-    uint64_t number;   // of a frame
+    bool confirmed;    // properties, format: a worker has taken them
+    uint64_t number;   // of a frame; in decompression sessions of the packet that follows
     int64_t pts;       // of a frame; of a completion: up to which frame
     int32_t slot;      // of the session's own frames; -1
     int32_t copy;      // slot of the copy; -1
@@ -123,15 +124,16 @@ struct hwd_session {
     char failed_reason[1024];
     bool recovering;    // a thread creates the next session
     uint32_t process;   // counts workers, from 1
-    char *call;         // the members of Create but properties; NULL where a session cannot go on
+    char *call;         // the members of Create but properties
     char *properties;   // a JSON object; NULL: none
     bool prepared;
     entry *log, **log_end;
     uint64_t last_serial; // of the log
     struct replay *replay; // of a compression session
+    struct packet_log *decoding; // of a decompression session
 
     // Messages that another thread's turn, or a full socket, delays.
-    uint64_t *releases; // packets to give back
+    uint64_t *releases; // packets or pictures to give back
     uint32_t release_count, max_releases;
     bool completes_again; // CompleteFrames up to `again_pts`
     int64_t again_pts;
@@ -190,6 +192,8 @@ int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char 
 // Sends a Create call on a new connection: its socket, or an error.
 int hwdi_exchange_create(const char *address, uint32_t kind, const char *parameters, int64_t deadline, created *reply);
 void hwdi_free_texts(char **texts);
+// Memory for what the worker's credits allow; false where there is none.
+bool hwdi_make_credits(hwd_session *session);
 // Adds ,"name":value.
 void hwdi_add_member(text *to, const char *name, const char *value);
 void hwdi_add_object(text *to, const char *name, const char *object);
@@ -214,7 +218,8 @@ int hwdi_take_turn(hwd_session *session, int64_t deadline);
 void hwdi_end_turn(hwd_session *session);
 // Expects the reply to the message that this turn sends.
 void hwdi_expect(hwd_session *session, waiter *reply);
-void hwdi_forget(hwd_session *session, waiter *reply);
+// Whether it was expected.
+bool hwdi_forget(hwd_session *session, waiter *reply);
 // Sends a message in this turn; `fd` is -1 or a descriptor.
 int hwdi_write(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline);
 // The same, and ends the turn.
@@ -256,16 +261,20 @@ uint32_t hwdi_unread(const hwd_session *session);
 int hwdi_wait_credit(hwd_session *session, int64_t deadline);
 // Sends what was appended, and takes it back where that fails.
 int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline);
+// Sends what may be sent. HWDI_LOST: another worker is sent the rest.
+int hwdi_send_logged(hwd_session *session, int64_t deadline);
 // Sends what can be sent now, if no other thread sends.
 void hwdi_advance(hwd_session *session);
 bool hwdi_all_sent(hwd_session *session, void *context);
+// Sends a change of properties or of the format, and waits for the reply, again where the worker was lost.
+int hwdi_change(hwd_session *session, enum entry_kind kind, uint32_t opcode, const void *payload, size_t size, int64_t deadline);
 // The oldest request for results that was sent; NULL if there is none.
 entry *hwdi_first_completion(hwd_session *session);
 // Makes properties that no remaining frame preceded part of the next Create call.
 void hwdi_fold_properties(hwd_session *session);
 // Prepares the log for another worker.
 void hwdi_rewind(hwd_session *session);
-// Gives a packet back with the next message.
+// Gives a packet or picture back with the next message.
 void hwdi_release_later(hwd_session *session, uint64_t remote);
 
 // ---- receiver.c
@@ -300,9 +309,8 @@ void hwdi_signal(hwd_session *session);
 
 // ---- flights.c; locked
 
+// The result may move when another is added or removed.
 flight *hwdi_find_flight(hwd_session *session, uint64_t number);
-// Waits for a credit and takes it; the flight's number is new. The result may move when another is added or removed.
-int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number);
 // Frees a flight's credit and memory.
 void hwdi_end_flight(hwd_session *session, flight *ended);
 // The memory of a registered pool, also of one that is being removed; NULL if there is none.
@@ -313,6 +321,8 @@ int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int6
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline);
 int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline);
+// Another worker gets this pool in place of one, or with number 0 as a further one; its number.
+int hwdi_replace_pool(hwd_session *session, uint32_t number, hwd_pool *pool);
 
 // ---- little-endian fields
 

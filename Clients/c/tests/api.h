@@ -48,5 +48,6 @@ void test_import(hwd_daemon *daemon);
 void test_arena_as_pool(hwd_daemon *daemon);
 void test_fork(hwd_daemon *daemon);
 void test_private_daemon(void);
+void test_decoders(hwd_daemon *daemon);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// killed ADDRESS: sessions whose process is killed, in the ways of using the library that `failover` does not have: transfers,
-// several threads, a session that ends meanwhile, memory that is taken back.
+// killed ADDRESS [transfers]: sessions whose process is killed, in the ways of using the library that `failover` does not have: transfers,
+// several threads, a session that ends meanwhile, memory that is taken back; decoders.c has those that decode. With `transfers`: transfers alone, killed at each frame.
 #include "api.h"
 
 #include <poll.h>
@@ -67,8 +67,8 @@ static void describe(pictures *of, hwd_transfer *frame, int slot) {
     frame->target_plane_count = (uint32_t)hwd_layout(HWD_AR24, WIDTH, HEIGHT, of->to_size * (size_t)slot, frame->target, NULL);
 }
 
-// Converts FRAMES pictures while the process is killed `kills` times.
-static void convert(hwd_daemon *daemon, pictures *of, int kills) {
+// Converts FRAMES pictures while the process is killed `kills` times: after frame `first`, and then each 13 frames.
+static void convert(hwd_daemon *daemon, pictures *of, uint64_t first, int kills) {
     hwd_transfer frame;
     open_transfer(daemon, of);
     for (uint64_t number = 0; number < FRAMES; number++) {
@@ -81,24 +81,30 @@ static void convert(hwd_daemon *daemon, pictures *of, int kills) {
         CHECK(hwd_transfer_submit(of->session, &frame, TIMEOUT) == 0);
         of->numbers[slot] = frame.number, of->frame_of[slot] = number;
         of->waiting++;
-        if (number % 13 == 7 && kills-- > 0) kill_worker(daemon, of->session);
+        if (number >= first && (number - first) % 13 == 0 && kills-- > 0) kill_worker(daemon, of->session);
     }
     while (of->waiting > 0) take_picture(of);
 }
 
-// The pictures are those of an undisturbed session, bit by bit.
-static void test_transfers(hwd_daemon *daemon) {
+// The pictures are those of an undisturbed session, bit by bit. How often sessions went on in another process.
+static int test_transfers(hwd_daemon *daemon, uint64_t from, uint64_t to, int kills) {
     pictures undisturbed, killed;
     hwd_session_info info;
     HWD_INIT(info);
-    convert(daemon, &undisturbed, 0);
-    convert(daemon, &killed, 3);
-    CHECK(hwd_get_info(killed.session, &info) == 0 && info.restart_count == 3);
-    CHECK(!memcmp(undisturbed.result, killed.result, FRAMES * killed.to_size));
-    close_transfer(&killed);
+    int restarts = 0;
+    convert(daemon, &undisturbed, 0, 0);
+    for (uint64_t first = from; first <= to; first++) {
+        convert(daemon, &killed, first, kills);
+        CHECK(hwd_get_info(killed.session, &info) == 0 && (kills == 1 || (int)info.restart_count == kills));
+        CHECK(!memcmp(undisturbed.result, killed.result, FRAMES * killed.to_size));
+        // After the last frames nothing may be left that has to be repeated.
+        restarts += (int)info.restart_count;
+        close_transfer(&killed);
+        free(killed.result);
+    }
     close_transfer(&undisturbed);
-    free(killed.result);
     free(undisturbed.result);
+    return restarts;
 }
 
 // A frame in flight that is written onto its own source may have lost it: the session ends, and says why.
@@ -222,11 +228,19 @@ static void test_notice(hwd_daemon *daemon) {
 int main(int argc, char **argv) {
     hwd_daemon *daemon;
     CHECK(argc > 1 && hwd_open(argv[1], 0, &daemon) == 0);
-    test_transfers(daemon);
+    if (argc > 2) {
+        int restarts = test_transfers(daemon, 0, FRAMES - 1, 1);
+        CHECK(restarts > FRAMES / 2);
+        printf("%d\n", restarts);
+        hwd_close(daemon);
+        return 0;
+    }
+    test_transfers(daemon, 7, 7, 3);
     test_overwritten(daemon);
     test_threads_of_killed(daemon);
     test_ends(daemon);
     test_notice(daemon);
+    test_decoders(daemon);
     hwd_close(daemon);
     printf("killed: sessions go on in another process\n");
     return 0;

@@ -44,8 +44,12 @@ static void post_restart(HwdBase *base, HwdStream *stream) {
     hwd_session_info info;
     HWD_INIT(info);
     hwd_get_info(stream->session, &info);
-    GST_ELEMENT_WARNING(base->element, STREAM, ENCODE, ("%s", reason ? reason : "the session went on in another process"),
-                        ("%s%s%s", info.codec_id ? info.codec_id : "", info.fallback_reason ? ": " : "", info.fallback_reason ? info.fallback_reason : ""));
+    const char *codec = info.codec_id ? info.codec_id : "", *fallback = info.fallback_reason ? info.fallback_reason : "";
+    const char *text = reason ? reason : "the session went on in another process";
+    if (info.kind == HWD_DECOMPRESSION)
+        GST_ELEMENT_WARNING(base->element, STREAM, DECODE, ("%s", text), ("%s%s%s", codec, *fallback ? ": " : "", fallback));
+    else
+        GST_ELEMENT_WARNING(base->element, STREAM, ENCODE, ("%s", text), ("%s%s%s", codec, *fallback ? ": " : "", fallback));
     g_free(reason);
 }
 

@@ -144,9 +144,29 @@ static void follows_formats(void) {
     free_clip(&clip);
 }
 
+// The worker dies: the session goes on in another process, every picture comes, and the application is warned.
+static void goes_on_after_a_crash(void) {
+    enum { COUNT = 30 };
+    Clip clip = make_clip(WIDTH, HEIGHT, COUNT);
+    Test test = decoder_test("hwdh265dec", &clip);
+    push_packets(&test, &clip, 0, 10);
+    EXPECT(crash_workers("decode") > 0, "there is no worker");
+    push_packets(&test, &clip, 10, COUNT - 10);
+    finish(&test);
+    guint count = count_buffers(&test);
+    EXPECT(count == COUNT, "%u pictures", count);
+    gchar *reason = wait_for_warning(&test, "SIGSEGV");
+    EXPECT(strstr(reason, "went on in another process"), "the warning is '%s'", reason);
+    printf("a decoder that went on: \"%s\"\n", reason);
+    g_free(reason);
+    end_test(&test);
+    free_clip(&clip);
+}
+
+// The worker dies, and the session with it; the application lives, and gets the reason.
 static void survives_a_crash(void) {
     Clip clip = make_clip(WIDTH, HEIGHT, 30);
-    Test test = decoder_test("hwdh265dec", &clip);
+    Test test = decoder_test("hwdh265dec replays-after-failure=false", &clip);
     push_packets(&test, &clip, 0, 5);
     EXPECT(crash_workers("decode") > 0, "there is no worker");
     GstFlowReturn flow = GST_FLOW_OK;
@@ -167,5 +187,6 @@ void test_decoder(void) {
     flushes();
     changes_caps();
     follows_formats();
+    goes_on_after_a_crash();
     survives_a_crash();
 }

@@ -163,6 +163,7 @@ typedef struct {
     float factor[4], offset[4], low[4], high[4];
     bool dithers;
     bool divides;    ///< four components: the first three are divided by the fourth, 0…1, before they are rescaled
+    bool clips;      ///< four components: the first three are at most the fourth
     int x, y;        ///< the target's first position, for the pattern of dithering
 } hwd_scaling;
 

@@ -46,14 +46,18 @@ public struct ReferenceScaler: Sendable {
         guard component < 3 || scaling.source.format.hasAlpha else { return values }
         let (factor, offset) = scaling.rescaling(component)
         let limits = scaling.limits(component)
-        let alphas = scaling.divides && component < 3 ? sums(picture, 3) : []
+        let alphas = (scaling.divides || scaling.clipsToAlpha) && component < 3 ? sums(picture, 3) : []
         for (index, var sum) in sums(picture, component).enumerated() {
             if scaling.divides, component < 3 {
                 let alpha = min(max(alphas[index].value, 0), 1)
                 sum.value = alpha > 0 ? sum.value / alpha : 0
             }
-            values[sum.y * width + sum.x] =
-                min(max(sum.value * factor + offset, limits.lowerBound), limits.upperBound) / unit
+            var value = min(max(sum.value * factor + offset, limits.lowerBound), limits.upperBound)
+            if scaling.clipsToAlpha, component < 3 {
+                value = min(value, max(alphas[index].value, 0) * scaling.rescaling(3).factor)
+                value = min(value, scaling.limits(3).upperBound)
+            }
+            values[sum.y * width + sum.x] = value / unit
         }
         return values
     }

@@ -18,6 +18,8 @@ public struct Scaling: Hashable, Sendable {
     public let dithers: Bool
     /// Whether colors are divided by alpha after the filter, and are 0 where alpha is 0.
     public let divides: Bool
+    /// Whether premultiplied colors are at most alpha, beyond which filters with negative weights ring.
+    public let clipsToAlpha: Bool
 
     /// The target's components: three, or four with alpha.
     public var componentCount: Int { target.format.hasAlpha ? 4 : 3 }

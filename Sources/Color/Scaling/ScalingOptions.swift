@@ -59,6 +59,21 @@ public struct ScalingOptions: Hashable, Sendable {
     }
 }
 
+extension ScalingOptions {
+    /// Options by their names in a Create call; absent ones have their defaults.
+    ///
+    /// - Parameter object: the call's member that has the names.
+    /// - Throws: `Parameter`, with the member and the known names.
+    public init(
+        filter: String?, light: String?, mode: String?, cleanAperture: PictureRectangle?, of object: String
+    ) throws(SessionError) {
+        self.init(cleanAperture: cleanAperture)
+        self.filter = try Filter(named: filter, "\(object).scaling_filter", else: self.filter)
+        self.light = try Light(named: light, "\(object).scaling_light", else: self.light)
+        self.mode = try Mode(named: mode, "\(object).scaling_mode", else: self.mode)
+    }
+}
+
 extension ScalingOptions.Filter {
     /// Half the filter's width, in samples of the coarser picture.
     var support: Double { self == .lanczos ? 3 : 1 }

@@ -40,15 +40,18 @@ public struct ScalingPlan: Sendable {
         let geometry = try ScalingGeometry(conversion)
         let filter = conversion.options.scaling.filter
         let plan = try ConversionPlan(rest)
+        // Codes of RGB; light may be brighter than white, and frames whose alpha is dropped may have none.
+        let rings = filter == .lanczos && from.format.isRGB && !from.isLight && target.format.hasAlpha
         if Self.isDirect(plan) {
             scaling = Scaling(
                 source: from, target: target, filter: filter, geometry: geometry, dithers: plan.dithers,
-                divides: plan.unpremultiplies)
+                divides: plan.unpremultiplies, clipsToAlpha: rings && !plan.unpremultiplies)
             after = nil
         } else {
             let middle = scaled.deepened
             scaling = Scaling(
-                source: from, target: middle, filter: filter, geometry: geometry, dithers: false, divides: false)
+                source: from, target: middle, filter: filter, geometry: geometry, dithers: false, divides: false,
+                clipsToAlpha: rings)
             after = Conversion(source: middle, target: target, options: colors)
         }
     }

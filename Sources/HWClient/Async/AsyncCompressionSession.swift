@@ -82,7 +82,8 @@ public actor AsyncCompressionSession: AsyncSession {
     public init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) async throws {
-        buffers = try BufferSource(parameters.pixelFormat, width: parameters.width, height: parameters.height)
+        let size = parameters.frameSize
+        buffers = try BufferSource(parameters.pixelFormat, width: size.width, height: size.height)
         let session = try await withoutBlocking { () throws(ClientError) in
             try CompressionSession(daemon, parameters, timeout: timeout)
         }

@@ -47,7 +47,9 @@ public actor AsyncTransferSession: AsyncSession {
     ) async throws {
         let (width, height) = (parameters.width, parameters.height)
         sources = try BufferSource(parameters.source.pixelFormat, width: width, height: height)
-        targets = try BufferSource(parameters.target.pixelFormat, width: width, height: height)
+        targets = try BufferSource(
+            parameters.target.pixelFormat, width: parameters.targetWidth ?? width,
+            height: parameters.targetHeight ?? height)
         let session = try await withoutBlocking { () throws(ClientError) in
             try TransferSession(daemon, parameters, timeout: timeout)
         }

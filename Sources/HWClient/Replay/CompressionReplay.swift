@@ -74,7 +74,8 @@ final class CompressionReplay {
         guard !isRefused, !hasPasses, let count = client.created.maxFramesHeld, count > 0,
             let format = PixelFormat(rawValue: parameters.pixelFormat)
         else { return }
-        copies = FrameCopies(format, width: parameters.width, height: parameters.height, count: count)
+        let size = parameters.frameSize
+        copies = FrameCopies(format, width: size.width, height: size.height, count: count)
         if copies == nil {
             notice =
                 "the session ends if its process fails: \(count) frames would have to be kept, which take more than "

@@ -79,11 +79,12 @@ extension Broker {
     /// The metrics' values at this moment.
     private var present: Metrics.Present {
         Metrics.Present(
-            now: .now, running: workers.count, waiting: queue.entries.count, connections: connectionCount,
-            work: workers.values.map { $0.workSoFar() }, limits: registry.limits,
+            now: .now, running: registry.running.count, waiting: queue.entries.count, connections: connectionCount,
+            work: workers.values.map { $0.workSoFar() } + adopted.values.map(\.work), limits: registry.limits,
             memory: (
                 granted: registry.running.values.reduce(0) { $0 &+ $1.memory },
                 used: workers.values.reduce(0) { $0 &+ $1.memoryUsed }
+                    &+ adopted.values.reduce(0) { $0 &+ $1.memoryUsed }
             ),
             refusedConnections: listener?.refusedCount ?? 0)
     }

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
+internal import Logging
 
-// Answers ListDecoders, IsHardwareEncodeSupported and IsHardwareDecodeSupported.
+// Device nodes that come and go; answers ListDecoders, IsHardwareEncodeSupported and IsHardwareDecodeSupported.
 extension Broker {
+    /// Probes the machine again whenever a device node comes, goes or is replaced.
+    func watchNodes() {
+        guard !configuration.isPrivate else { return }
+        nodeWatch = NodeWatch(loop: loop) { [weak self] in
+            self?.prober.nodes ?? []
+        } onChange: { [weak self] names in
+            guard let self, !isStopping else { return }
+            let state = names.map { access($0, F_OK) == 0 ? "\($0) is there" : "\($0) is gone" }
+            logger.notice("the device nodes have changed: \(state.joined(separator: ", "))")
+            prober.forget(nodes: names)
+            runProbe { [weak self] _ in self?.verifyVulkan() }
+        }
+        if nodeWatch == nil {
+            logger.warning("device nodes that come or go are noticed at SIGHUP only: inotify is not available")
+        }
+    }
+
     /// Replies with the decoders that were found.
     func listDecoders(_ connection: ClientConnection) {
         prober.whenKnown { snapshot in

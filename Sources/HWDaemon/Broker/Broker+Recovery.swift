@@ -31,7 +31,7 @@ extension Broker {
             let next: SessionWorker
             do throws(Refusal) {
                 next = try startWorker(
-                    start, worker.kind, pixelFormat: running.pixelFormat, connection: connection.rawValue,
+                    start, worker.kind, converts: running.converts, connection: connection.rawValue,
                     worker.logger)
             } catch { throw error.error }
             workers[id] = next

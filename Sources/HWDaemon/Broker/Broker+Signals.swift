@@ -5,7 +5,7 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-// Handles signals: shutdown in steps (SIGTERM, SIGINT), and reload (SIGHUP).
+// Handles signals: shutdown in steps (SIGTERM, SIGINT), reload (SIGHUP), and upgrade (SIGUSR2).
 extension Broker {
     /// How long workers may take to end their sessions after SIGTERM.
     private static let endTimeout = Duration.seconds(5)
@@ -15,7 +15,11 @@ extension Broker {
     /// Handles all pending signals.
     func handleSignals() {
         while let signal = try? signals.next() {
-            if signal == SIGHUP { reload() } else { advanceShutdown(SessionEnd.signalName(signal)) }
+            switch signal {
+            case SIGHUP: reload()
+            case SIGUSR2: upgrade()
+            default: advanceShutdown(SessionEnd.signalName(signal))
+            }
         }
     }
 
@@ -30,7 +34,7 @@ extension Broker {
     /// Moves to the next stage of the shutdown.
     private func advanceShutdown(_ signal: String) {
         switch phase {
-        case .serving:
+        case .serving, .relieved:
             logger.notice("\(signal): stopping", metadata: ["sessions": "\(workers.count)"])
             drain()
         case .draining:
@@ -43,7 +47,9 @@ extension Broker {
     }
 
     /// Refuses new sessions and waits `DrainTimeout` for the running ones.
-    private func drain() {
+    func drain() {
+        // A new daemon that does not serve yet ends by itself.
+        if phase == .serving { successor = nil }
         phase = .draining
         let timeout = settings.drainTimeout + Self.endTimeout + Self.killTimeout + .seconds(1)
         manager.notify("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
@@ -54,7 +60,8 @@ extension Broker {
         refuseQueue()
         prober.stop()
         for spare in spares.values { spare.stop() }
-        guard !workers.isEmpty, settings.drainTimeout > .zero else { return endSessions() }
+        guard !workers.isEmpty || predecessor != nil, settings.drainTimeout > .zero else { return endSessions() }
+        predecessor?.send(.stop(now: false))
         _ = loop.after(settings.drainTimeout) { [weak self] in
             guard let self, phase == .draining else { return }
             logger.notice("sessions have not finished in time", metadata: ["sessions": "\(workers.count)"])
@@ -64,18 +71,19 @@ extension Broker {
 
     /// Ends the daemon if it waits for sessions to finish and none is left.
     func endIfDrained() {
-        if phase == .draining, workers.isEmpty { endSessions() }
+        if phase == .draining, workers.isEmpty, predecessor == nil { endSessions() }
     }
 
-    private func stopListening() {
+    func stopListening() {
         listener?.stop()
         listener = nil
         socket?.remove()
     }
 
     /// Ends the sessions: workers get SIGTERM, later SIGKILL.
-    private func endSessions() {
+    func endSessions() {
         phase = .ending
+        predecessor?.send(.stop(now: true))
         reportStatus()
         stopListening()
         for worker in workers.values { worker.kill(SIGTERM) }
@@ -97,7 +105,7 @@ extension Broker {
 
     /// Stops the loop once no child is left.
     private func stopWhenIdle() {
-        guard workers.isEmpty, prober.isIdle else {
+        guard workers.isEmpty, prober.isIdle, predecessor == nil else {
             _ = loop.after(.milliseconds(5)) { [weak self] in self?.stopWhenIdle() }
             return
         }
@@ -138,6 +146,7 @@ extension Broker {
         }
         prober.reconfigure(
             timeout: new.probeTimeout, confinement: Confinement(new), deviceList: Configuration.deviceList(new))
+        nodeWatch?.refresh()
         for spare in spares.values {
             spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)
         }

@@ -12,6 +12,8 @@ final class Broker {
     /// The stages of a shutdown.
     enum Phase {
         case serving
+        /// Another daemon serves in its place; sessions and the calls that it has received are finished.
+        case relieved
         /// Running sessions may finish; new ones are refused.
         case draining
         /// Workers are asked to end, then killed.
@@ -26,7 +28,7 @@ final class Broker {
     let spares: [SessionKind: SpareWorker]
     let user = geteuid()
     let signals: SignalFD
-    let socket: SocketFile?
+    var socket: SocketFile?
     var settings: Settings
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
@@ -40,12 +42,24 @@ final class Broker {
     var queue = SessionQueue<CreateRequest>()
     var queueTimer: EventLoop.Timer?
     var replies = CachedReplies()
+    /// Nil in private daemons, and once another daemon serves.
+    var nodeWatch: NodeWatch?
     var waitingProbes = WaitingProbes()
     var phase = Phase.serving
     /// What is wrong with the configuration that the last reload rejected; nil where it succeeded.
     var rejectedConfiguration: String?
     var listener: Listener?
-    var isStopping: Bool { phase != .serving }
+    var isStopping: Bool { phase == .draining || phase == .ending }
+    /// The daemon that replaces this one.
+    var successor: Successor?
+    /// Ids of ended sessions whose results it has.
+    var reportedResults: Set<String> = []
+    /// Why the last upgrade failed.
+    var failedUpgrade: String?
+    /// The daemon that this one replaced, while it finishes its sessions.
+    var predecessor: Predecessor?
+    /// Those sessions, as last reported.
+    var adopted: [String: HandedSession] = [:]
 
     private var signalWatch: EventLoop.Watch?
     private let lifetime: LifetimeWatch?
@@ -115,6 +129,7 @@ final class Broker {
     func run() throws(SystemError) {
         // In the background, so that a driver that hangs does not delay the start.
         runProbe { [weak self] _ in self?.verifyVulkan() }
+        watchNodes()
         prepareSpares()
         manager.notify("READY=1")
         reportStatus()
@@ -158,17 +173,25 @@ final class Broker {
     func reportStatus() {
         let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
         switch phase {
-        case .serving:
+        case .serving, .relieved:
             let rejected = rejectedConfiguration.map {
                 " The configuration was rejected, the one before stays: \($0)"
             }
-            manager.notify("STATUS=Serving \(sessions).\(rejected ?? "")")
+            let failed = failedUpgrade.map {
+                " The upgrade failed, the daemon before goes on: the new one did not start: \($0)"
+            }
+            let former = adopted.isEmpty ? "" : " The daemon before finishes \(adopted.count)."
+            manager.notify("STATUS=Serving \(sessions).\(former)\(rejected ?? "")\(failed ?? "")")
         case .draining: manager.notify("STATUS=Waiting for \(sessions) to finish.")
         case .ending: manager.notify("STATUS=Ending \(sessions).")
         }
     }
 
-    private func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) {
+    /// Connections that were not handed to a worker.
+    var openConnections: [ClientConnection] { Array(connections.values) }
+
+    /// Serves a connection that was accepted.
+    func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) {
         var logger = logger
         logger[metadataKey: "uid"] = "\(peer.uid)"
         logger[metadataKey: "client"] = "\(peer.pid)"
@@ -221,7 +244,7 @@ final class Broker {
 
 /// The socket's file, removed at the end unless another daemon's socket has replaced it.
 struct SocketFile {
-    private let path: String
+    let path: String
     private let device: dev_t
     private let inode: ino_t
 

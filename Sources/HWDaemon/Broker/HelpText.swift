@@ -54,6 +54,10 @@ enum HelpText {
                             the sessions
           SIGHUP            reload the configuration, which applies to new
                             sessions, and probe the devices again
+          SIGUSR2           upgrade: start the program again, which takes the
+                            socket over; running sessions finish in this
+                            process, which then ends. If the new one does not
+                            start, this one goes on
 
         EXIT STATUS
           0                 stopped by a signal

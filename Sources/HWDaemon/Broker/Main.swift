@@ -112,6 +112,8 @@ struct HWDaemonCommand: ParsableCommand {
     }
 
     func run() throws {
+        // After an upgrade of the files it would be that of a file that was removed.
+        _ = Program.path
         LoggingSystem.bootstrap { _ in StandardErrorLog() }
         StandardErrorLog.setLevel(base.logLevel)
         let logger = Logger(label: "hwdaemon")
@@ -129,19 +131,23 @@ struct HWDaemonCommand: ParsableCommand {
         StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
             ProcessControl.ignoreBrokenPipes()
+            let predecessor = try Predecessor()
+            // A child of the daemon before would be no child of the service manager.
+            if predecessor != nil { try ProcessControl.detach() }
             // The broker holds the connections of all users until their workers have them.
             try ProcessControl.setDumpable(false)
             // Before any thread starts, because each inherits the mask that blocks the signals.
-            let signals = try SignalFD([SIGTERM, SIGINT, SIGHUP])
+            let signals = try SignalFD([SIGTERM, SIGINT, SIGHUP, SIGUSR2])
             guard try tieToParent() else { return }
             try Self.raiseFileLimit()
             let manager = try ServiceManager()
-            let configuration = self.configuration(files, manager)
+            let configuration = self.configuration(files, manager, isUpgrade: predecessor != nil)
             let broker = try Broker(configuration, settings, manager: manager, signals: signals, logger: logger)
             logger.notice(
                 "hwdaemon \(HWDaemonVersion.text) is listening",
                 metadata: ["socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)"])
             if settings.sandbox == .enforce, let missing = Sandbox.missing { logger.notice("\(missing)") }
+            if let predecessor { try broker.replace(predecessor) }
             try broker.run()
         } catch {
             logger.critical("\(error)")
@@ -173,9 +179,13 @@ struct HWDaemonCommand: ParsableCommand {
         return pairs
     }
 
-    private func configuration(_ files: SettingsFiles, _ manager: ServiceManager) -> Configuration {
+    private func configuration(
+        _ files: SettingsFiles, _ manager: ServiceManager, isUpgrade: Bool
+    ) -> Configuration {
         let path = socket ?? Environment.value("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
-        let inherited = listenFd ?? (socket == nil ? manager.listener : nil)
+        let inherited =
+            isUpgrade
+            ? HandoverPacket.descriptors.listener : listenFd ?? (socket == nil ? manager.listener : nil)
         return Configuration(
             endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate, lifetime: lifetimeFd,
             libexec: libexec ?? Configuration.findLibexec(), files: files)

@@ -14,6 +14,10 @@ final class ServiceManager {
     /// Kept open, so that a full descriptor table does not prevent watchdog pings.
     private let socket: Int32
     private let address: [UInt8]
+    /// What a daemon that replaces this one needs to notify the manager.
+    let environment: [String: String]
+    /// Whether another daemon notifies it from now on.
+    private var isReleased = false
 
     /// Reads the variables and removes them from the environment, so that no worker acts on them.
     ///
@@ -25,6 +29,10 @@ final class ServiceManager {
         let values = names.map { Environment.value($0) }
         for name in names { unsetenv(name) }
         let own = "\(getpid())"
+        // Not the process number, which is this one's; the manager knows it from MAINPID=.
+        environment = [("NOTIFY_SOCKET", values[3]), ("WATCHDOG_USEC", values[4])].reduce(into: [:]) {
+            $0[$1.0] = $1.1
+        }
 
         let passed = values[1] == own ? values[0].flatMap { Int32($0) } ?? 0 : 0
         guard 0...1 ~= passed else {
@@ -46,11 +54,14 @@ final class ServiceManager {
         watchdogInterval = period > 1 && number >= 0 ? .microseconds(period / 2) : nil
     }
 
+    /// Sends nothing more, because another daemon does.
+    func release() { isReleased = true }
+
     deinit { if socket >= 0 { close(socket) } }
 
     /// Sends assignments such as `READY=1`; dropped if the socket is full, because the broker must not block.
     func notify(_ lines: String...) {
-        guard socket >= 0 else { return }
+        guard socket >= 0, !isReleased else { return }
         let message = lines.joined(separator: "\n")
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)

@@ -101,11 +101,14 @@ final class ClientConnection {
         onClose(self)
     }
 
+    /// Whether no part of a call has been read, and every call is answered.
+    var isIdle: Bool {
+        !isClosed && !isAnswering && !hasEnded && receiver.pendingCount == 0 && output.pendingCount == 0
+    }
+
     /// Closes a connection that has had no call for `limit`.
     func closeIfIdle(for limit: Duration) {
-        let isIdle =
-            !isClosed && !isAnswering && !isWaiting && receiver.pendingCount == 0 && output.pendingCount == 0
-        guard isIdle, lastUse + limit <= .now else { return }
+        guard isIdle, !isWaiting, lastUse + limit <= .now else { return }
         close("closing: the client made no call for \(SessionEnd.seconds(limit)) s", level: .debug)
     }
 

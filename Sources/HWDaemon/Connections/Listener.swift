@@ -43,6 +43,12 @@ final class Listener {
         watch = try loop.watch(number, .readable) { [weak self] _ in self?.acceptSome() }
     }
 
+    /// The listening socket.
+    var fileDescriptor: Int32 { file.rawValue }
+
+    /// Counts a connection that another daemon accepted.
+    func connectionAdopted(uid: UInt32) { counts[uid, default: 0] += 1 }
+
     /// Stops counting a connection that was closed or handed to a worker.
     func connectionClosed(uid: UInt32) {
         let left = (counts[uid] ?? 1) - 1

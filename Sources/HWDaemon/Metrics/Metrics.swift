@@ -46,6 +46,11 @@ struct Metrics {
             past.cause.rawValue, isSame ? "same" : session.usingHardware == true ? "hardware" : "software")
     }
 
+    /// Counts a running session that the daemon before started.
+    mutating func sessionAdopted(_ session: SessionRegistry.Running) {
+        created.count(session.kind.rawValue, Self.encoder(session), Self.hardware(session))
+    }
+
     /// Counts a session that has ended.
     mutating func sessionEnded(_ session: SessionRegistry.Running, _ end: SessionEnd, _ work: SessionWork) {
         ended.count(

@@ -224,6 +224,15 @@ extension ProbeKnowledge {
         nodes = names.compactMap { name in known.first { $0.description.node == name } }
     }
 
+    /// Forgets what is known about a node, and what was verified on it.
+    mutating func forget(node name: String) {
+        nodes.removeAll { $0.description.node == name }
+        records[.node(name)] = nil
+        reusable.forget(.node(name))
+        verifying.remove(name)
+        failures.forget(node: name)
+    }
+
     /// Marks a node as being verified until everything on it was tried.
     mutating func beginVerification(of node: String) { verifying.insert(node) }
 

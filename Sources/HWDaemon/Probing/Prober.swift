@@ -109,6 +109,14 @@ final class Prober {
         knowledge.invalidate()
     }
 
+    /// Forgets everything about nodes that came, went or are another device now; sessions use them no more until they have
+    /// been probed.
+    func forget(nodes names: [String]) {
+        for name in names { knowledge.forget(node: name) }
+        knowledge.publish(isCompleteRound: false, now: .now)
+        if !cache.save(knowledge.lastingRecords) { logger.debug("cannot write the probe's cache") }
+    }
+
     /// Records that a driver crashed or hung while a session opened it.
     func sessionFailed(_ failure: CodecFailure) { knowledge.add(failure, now: .now) }
 

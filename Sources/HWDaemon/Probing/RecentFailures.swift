@@ -39,6 +39,12 @@ struct RecentFailures {
         failures = [:]
     }
 
+    /// Forgets a node that may be another device now.
+    mutating func forget(node: String) {
+        retries[node] = nil
+        failures[node] = nil
+    }
+
     /// Drops the nodes that do not exist any more; a pause still ends in time, for nodes that only clients name.
     mutating func retain(nodes: [String], now: MonotonicTime) {
         retries = retries.filter { nodes.contains($0.key) }

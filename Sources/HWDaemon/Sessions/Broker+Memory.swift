@@ -19,8 +19,12 @@ extension Broker {
     var hasMemoryLimit: Bool { registry.limits.memory.total != nil }
 
     /// The memory of a session of a kind with pictures of a size.
-    func memory(of kind: SessionKind, picture: UInt64) -> SessionMemory {
-        SessionMemory(kind, picture: picture, processors: Self.processors, limit: registry.limits.memory.perUser)
+    func memory(
+        of kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory()
+    ) -> SessionMemory {
+        SessionMemory(
+            kind, picture: picture, converter: converter, processors: Self.processors,
+            limit: registry.limits.memory.perUser)
     }
 
     /// Grants a running session more memory if the limits allow it, and bounds its process by the size of its pictures.

@@ -36,7 +36,18 @@ extension Broker {
     private func stillRunning(_ id: String) -> GetSessionResult.Reply {
         GetSessionResult.Reply(
             finished: false, code: 0, reason: "the session is still running",
-            framesIn: workers[id]?[.framesIn] ?? 0, framesOut: workers[id]?[.framesOut] ?? 0)
+            framesIn: counter(.framesIn, id), framesOut: counter(.framesOut, id))
+    }
+
+    /// A counter of a session's process, or as the daemon before reported it.
+    private func counter(_ counter: StatsPage.Counter, _ id: String) -> UInt64 {
+        if let worker = workers[id] { return worker[counter] }
+        return switch counter {
+        case .framesIn: adopted[id]?.framesIn ?? 0
+        case .framesOut: adopted[id]?.framesOut ?? 0
+        case .bytesOut: adopted[id]?.bytesOut ?? 0
+        default: 0
+        }
     }
 
     /// Replies with the sessions that the caller may see.
@@ -47,17 +58,20 @@ extension Broker {
 
     private func describe(_ session: SessionRegistry.Running) -> SessionInfo {
         let worker = workers[session.id]
-        let (framesIn, framesOut) = (worker?[.framesIn] ?? 0, worker?[.framesOut] ?? 0)
+        let (framesIn, framesOut) = (counter(.framesIn, session.id), counter(.framesOut, session.id))
         let streamSize = (width: Int(clamping: worker?[.width] ?? 0), height: Int(clamping: worker?[.height] ?? 0))
-        let size = session.kind.declaresSize ? (session.width, session.height) : streamSize
+        // Those of the daemon before come with the stream's size.
+        let isKnown = session.kind.declaresSize || worker == nil
+        let size = isKnown ? (session.width, session.height) : streamSize
         return SessionInfo(
             session: session.id, kind: session.kind, pid: session.pid, uid: session.uid,
             codec: session.codec, width: size.0, height: size.1, pixelFormat: session.pixelFormat,
             codecID: session.codecID, usingHardware: session.usingHardware,
             fallbackReason: session.fallbackReason, framesIn: framesIn, framesOut: framesOut,
-            bytesOut: worker?[.bytesOut] ?? 0, pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
+            bytesOut: counter(.bytesOut, session.id),
+            pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
             ageMs: MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000,
-            memoryBytes: worker?.memoryUsed ?? 0, grantedBytes: session.memory)
+            memoryBytes: worker?.memoryUsed ?? adopted[session.id]?.memoryUsed ?? 0, grantedBytes: session.memory)
     }
 }
 

@@ -75,7 +75,8 @@ extension Broker {
     func admit(_ request: CreateRequest) throws(Refusal) -> SessionMemory {
         guard !isStopping else { throw .shuttingDown }
         let (parameters, uid) = (request.parameters, request.connection.peer.uid)
-        let memory = memory(of: parameters.kind, picture: parameters.pictureBytes)
+        let memory = memory(
+            of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
         if let restart = request.restart { registry.freePlace(of: restart.session) }
         registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try registry.admit(uid: uid, memory: memory.initial)
@@ -95,14 +96,14 @@ extension Broker {
         if parameters.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
         let expected = expectedHardware(parameters, request.snapshot, previous: start.firstCodecID)
         let worker = try startWorker(
-            start, parameters.kind, pixelFormat: parameters.pixelFormat,
+            start, parameters.kind, converts: parameters.converts,
             connection: request.connection.fileDescriptor, log)
         workers[id] = worker
         registry.add(
             SessionRegistry.Running(
                 id: id, uid: request.connection.peer.uid, kind: parameters.kind, pid: worker.pid,
                 codec: parameters.codec, width: parameters.width, height: parameters.height,
-                pixelFormat: parameters.pixelFormat, created: .now, pictureBytes: parameters.pictureBytes,
+                pixelFormat: parameters.pixelFormat, converts: parameters.converts, created: .now, pictureBytes: parameters.pictureBytes,
                 memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
                 past: restart?.past ?? []))
         return worker
@@ -152,7 +153,7 @@ extension Broker {
 
     /// Starts a worker for a call.
     func startWorker(
-        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, connection: Int32, _ log: Logger
+        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let id = start.session
         var start = start
@@ -161,7 +162,7 @@ extension Broker {
             start.notices.insert(notice, at: 0)
         }
         for notice in start.notices { log.notice("\(notice)") }
-        let sandbox = sandbox(start, kind, pixelFormat: pixelFormat, quirk)
+        let sandbox = sandbox(start, kind, converts: converts, quirk)
         do {
             return try SessionWorker(
                 SessionWorker.Assignment(
@@ -180,16 +181,12 @@ extension Broker {
         }
     }
 
-    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts no colors.
+    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts nothing.
     private func sandbox(
-        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, _ quirk: Capabilities.Quirk?
+        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, _ quirk: Capabilities.Quirk?
     ) -> SandboxRequest {
         let hardware = kind.hardware(start.hardware, start.snapshot)
-        // Without a name the pictures have the decoder's own format, which is never RGB.
-        let isDecoders = kind == .decompression && pixelFormat.isEmpty
-        let convertsColors =
-            kind == .transfer || (!isDecoders && PixelFormat(rawValue: pixelFormat)?.isRGB != false)
-        return Confinement(settings).session(runsDriver: !hardware.isEmpty || convertsColors, quirk: quirk)
+        return Confinement(settings).session(runsDriver: !hardware.isEmpty || converts, quirk: quirk)
     }
 
     /// A spare of the kind if there is one with this sandbox, else a process started now.
@@ -251,9 +248,15 @@ extension Broker {
             ])
         let session = registry.finish(id, end, now: .now)
         if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
+        reportResult()
         reportStatus()
         serveQueue()
         endIfDrained()
+        reply(end, toThoseWaitingFor: id)
+    }
+
+    /// Replies how a session ended to the clients that wait for it.
+    func reply(_ end: SessionEnd, toThoseWaitingFor id: String) {
         for (connection, timer) in waiters.take(id) {
             loop.cancel(timer)
             connection.reply(with: GetSessionResult.Reply(end))

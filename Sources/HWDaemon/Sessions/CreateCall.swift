@@ -9,9 +9,15 @@ internal import HWDWire
 struct CreateCall {
     let kind: SessionKind
     var codec: String
-    /// Luma samples; 0 if the call does not declare a size.
+    /// Luma samples, for lists; 0 if the call does not declare a size.
     var width = 0
     var height = 0
+    /// Bytes of the session's largest picture, as `SessionMemory` counts them.
+    private(set) var pictureBytes: UInt64 = 0
+    /// What its converter has of its own.
+    private(set) var converter = ConverterMemory()
+    /// Whether it may convert or scale pictures, for which it may load a driver.
+    private(set) var converts = false
     /// Empty if the call names none.
     var pixelFormat = ""
     /// Decides whether the session waits until hardware is verified.
@@ -24,8 +30,6 @@ struct CreateCall {
     var priority = SessionPriority.normal
     /// Frames a second, as far as the call declares them.
     var frameRate = GPULoad.assumedRate
-    /// Bytes of a picture, as `SessionMemory` counts them; 0 where the call does not declare its size.
-    var pictureBytes: UInt64 { SessionMemory.pictureBytes(width: width, height: height) }
     /// The encoder or decoder that the client names, and the GPU that it must be on.
     private var codecID: String?
     private var gpu: String?
@@ -42,6 +46,8 @@ struct CreateCall {
             let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
             codec = parameters.codec
             (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
+            pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
+            (converter, converts) = Self.conversion(parameters)
             hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
@@ -52,6 +58,8 @@ struct CreateCall {
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
             pixelFormat = parameters.pixelFormat ?? ""
+            // Without a name the pictures have the decoder's own format, which is never RGB.
+            converts = !pixelFormat.isEmpty && PixelFormat(rawValue: pixelFormat)?.isRGB != false
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
@@ -73,6 +81,8 @@ struct CreateCall {
             {
                 (width, height) = target
             }
+            pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
+            (converter, converts) = (Self.converter(parameters, target), true)
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }
         codec = codec.printable(maxBytes: 32)
@@ -91,6 +101,44 @@ struct CreateCall {
     private static func frameRate(_ properties: [String: PropertyValue]?) -> Double {
         properties?[PropertyKey.expectedFrameRate.rawValue].flatMap(PropertyText.frameRate)?.value
             ?? GPULoad.assumedRate
+    }
+
+    /// The converter of a compression session, and whether it has one.
+    private static func conversion(
+        _ parameters: CreateCompressionSession.Parameters
+    ) -> (ConverterMemory, converts: Bool) {
+        // The session's process refuses unknown formats.
+        guard let format = PixelFormat(rawValue: parameters.pixelFormat) else { return (ConverterMemory(), true) }
+        guard format.isRGB || parameters.source != nil else { return (ConverterMemory(), false) }
+        let (size, source) = (parameters.frameSize, parameters.source)
+        func isStraight() -> Bool {
+            let mode = PropertyValue.string(AlphaChannelMode.straight.rawValue)
+            let own = parameters.properties?[PropertyKey.sourceAlphaMode.rawValue]
+            return format.hasAlpha && parameters.codec == CompressionRequest.alphaCodec
+                && (own ?? parameters.properties?[PropertyKey.alphaChannelMode.rawValue]) == mode
+        }
+        let memory = ConverterMemory(
+            from: TransferSide(format: format, width: size.width, height: size.height),
+            to: TransferSide(
+                format: format.isYCbCr ? format : format == .rgba16f ? .p010 : .nv12, width: parameters.width,
+                height: parameters.height),
+            passesHalves: source != nil && (source?.scalingLight == "linear" || isStraight()), ownsTarget: true)
+        return (memory, true)
+    }
+
+    /// The converter of a pixel-transfer session.
+    private static func converter(
+        _ parameters: CreateTransferSession.Parameters, _ target: (width: Int, height: Int)
+    ) -> ConverterMemory {
+        guard let from = PixelFormat(rawValue: parameters.source.pixelFormat),
+            let to = PixelFormat(rawValue: parameters.target.pixelFormat)
+        else { return ConverterMemory() }
+        let isScaled = parameters.width != target.width || parameters.height != target.height
+        let isLinear = parameters.options?.scalingLight == "linear" && from != .rgba16f
+        return ConverterMemory(
+            from: TransferSide(format: from, width: parameters.width, height: parameters.height),
+            to: TransferSide(format: to, width: target.width, height: target.height),
+            passesHalves: isScaled && (isLinear || parameters.source.alpha == "straight"), ownsTarget: false)
     }
 
     private static func restrictions(

@@ -34,7 +34,7 @@ struct SessionEnd: Hashable, Sendable {
     }
 
     /// What ended a session, as a label of the metrics.
-    enum Cause: String {
+    enum Cause: String, Codable {
         /// The client closed it.
         case closed
         /// The worker reported an error.

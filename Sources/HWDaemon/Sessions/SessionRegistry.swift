@@ -27,6 +27,8 @@ struct SessionRegistry {
         var width: Int
         var height: Int
         var pixelFormat: String
+        /// Whether it may convert or scale pictures.
+        var converts = false
         var created: MonotonicTime
         /// The encoder, decoder or converter; nil until the worker reports it.
         var codecID: String?
@@ -81,6 +83,15 @@ struct SessionRegistry {
     /// The running sessions, and those whose places are kept.
     private func present(_ now: MonotonicTime) -> [Running] {
         Array(running.values) + ended.filter { keepsPlace($0, now) }.map(\.session)
+    }
+
+    /// How a session ended, and when.
+    struct Result: Hashable, Sendable {
+        var session: Running
+        var end: SessionEnd
+        var at: MonotonicTime
+        /// Whether another session continues it.
+        var isContinued: Bool
     }
 
     private struct Ended {
@@ -249,6 +260,20 @@ struct SessionRegistry {
         let keepsPlace = end.isResumable && session.codecID != nil
         ended.append(Ended(session: session, end: end, at: now, keepsPlace: keepsPlace))
         return session
+    }
+
+    /// The results that are kept.
+    func results(now: MonotonicTime) -> [Result] {
+        ended.filter { now < $0.at + limits.resultLifetime }.map {
+            Result(session: $0.session, end: $0.end, at: $0.at, isContinued: $0.isContinued)
+        }
+    }
+
+    /// Adds a session that has ended in another daemon.
+    mutating func add(_ result: Result) {
+        running[result.session.id] = result.session
+        finish(result.session.id, result.end, now: result.at)
+        if result.isContinued, let last = ended.indices.last { ended[last].isContinued = true }
     }
 
     /// Drops results past their lifetime.

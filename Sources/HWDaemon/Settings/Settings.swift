@@ -20,6 +20,8 @@ struct Settings: Hashable, Sendable {
     var orphanTimeout = Duration.seconds(3600)
     var probeTimeout = Duration.seconds(5)
     var drainTimeout = Duration.seconds(10)
+    /// Zero: no bound.
+    var upgradeTimeout = Duration.zero
     var spareWorkers = 1
     /// Nodes to probe, separated by colons; nil for every render node.
     var devices: String?
@@ -126,6 +128,9 @@ enum SettingsTable {
         SettingsRow(
             "DrainTimeout", \.drainTimeout, .time(0...3600),
             "Time that running sessions have to finish when the daemon is asked to stop."),
+        SettingsRow(
+            "UpgradeTimeout", \.upgradeTimeout, .time(0...604_800),
+            "Time that sessions have to finish in the daemon that was upgraded; 0: as long as they take."),
         SettingsRow(
             "Devices", \.devices, .paths(atMost: Devices.maxCount),
             "Device nodes to use instead of every /dev/dri/renderD*; HWDAEMON_DEVICES overrides it."),

@@ -21,7 +21,7 @@ public enum RateControl: Hashable, Sendable {
 public struct EncoderConfiguration: Hashable, Sendable {
     /// Size, time base, and the pixel format that the encoder gets.
     public var request: CompressionRequest
-    /// How frames in RGB are converted to the request's format; nil for frames that are coded without conversion.
+    /// How frames are converted to the request's format and size; nil for frames that are coded without conversion.
     public var conversion: FrameConversionSettings?
     public var profile: Profile
     /// Nil for a stream without alpha.
@@ -121,8 +121,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
 
         self.request = request
         color = Self.color(request, properties)
-        if !request.pixelFormat.isYCbCr {
-            conversion = FrameConversionSettings(format: request.pixelFormat, properties)
+        conversion = FrameConversionSettings(request, properties, coded: color)
+        if request.pixelFormat.isRGB {
             self.request.pixelFormat = request.hasAlpha ? .yuva : profile.bitDepth > 8 ? .p010 : .nv12
         }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)

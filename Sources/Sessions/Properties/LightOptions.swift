@@ -17,16 +17,22 @@ public struct LightOptions: Hashable, Sendable {
     }
 }
 
-/// The format of RGB frames that a session encodes, and their conversion.
+/// The format of the frames that a session converts before it encodes them, and their conversion.
 public struct FrameConversionSettings: Hashable, Sendable {
     public let format: PixelFormat
-    /// Their primaries and transfer function; half floats are linear.
+    /// The color of frames that have none of their own: of Y'CbCr the stream's; half floats are linear.
     public let color: ColorDescription
     public let light: LightOptions
 
-    init(format: PixelFormat, _ properties: PropertyStore) {
-        self.format = format
+    /// Nil where frames are coded without conversion.
+    init?(_ request: CompressionRequest, _ properties: PropertyStore, coded: ColorDescription) {
+        guard request.convertsFrames else { return nil }
+        format = request.pixelFormat
         light = LightOptions(properties)
+        guard format.isRGB else {
+            color = coded
+            return
+        }
         let unspecified = ColorDescription.unspecified
         let primaries = properties.codePoint(.sourceColorPrimaries, ColorNames.primaries)
         let transfer = properties.codePoint(.sourceTransferFunction, ColorNames.transfer)
@@ -38,7 +44,7 @@ public struct FrameConversionSettings: Hashable, Sendable {
 }
 
 extension PropertyTable {
-    /// Properties of compression and decompression sessions for the conversion between Y'CbCr and RGB.
+    /// Properties of compression and decompression sessions for the conversion between Y'CbCr and RGB, and for scaling.
     static let pixelTransfer: [PropertySpec] = [
         PropertySpec(
             .referenceWhite, .number(1...10000), default: .double(203),

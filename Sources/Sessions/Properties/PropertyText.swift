@@ -7,6 +7,11 @@ public struct Aperture: Hashable, Sendable {
     public let height: Int
     public let x: Int
     public let y: Int
+
+    /// The same in a picture.
+    public var rectangle: PictureRectangle {
+        PictureRectangle(x: UInt32(x), y: UInt32(y), width: UInt32(width), height: UInt32(height))
+    }
 }
 
 /// A limit of bytes in any interval of this length.
@@ -56,5 +61,17 @@ public enum PropertyText {
         return Aperture(
             width: Int(width), height: Int(height), x: Int(offset.first.flatMap { $0 } ?? 0),
             y: Int(offset.last.flatMap { $0 } ?? 0))
+    }
+
+    /// A rectangle in a call's member; nil where there is none.
+    ///
+    /// - Throws: `Parameter`, with the member and its text.
+    public static func rectangle(_ text: String?, _ member: String) throws(SessionError) -> PictureRectangle? {
+        guard let text else { return nil }
+        guard let part = aperture(text) else {
+            throw SessionError(
+                .parameter, "\(member) \(text.prefix(64)) is not a rectangle such as 1920x1080+0+4")
+        }
+        return part.rectangle
     }
 }

@@ -11,6 +11,9 @@ enum PropertyValidation {
         if properties.integer(.fieldCount) == 1, properties.isSet(.fieldCount), properties.isSet(.fieldDetail) {
             throw SessionError(.parameter, "FieldCount 1 and FieldDetail contradict each other: set one")
         }
+        if request.source != nil, properties.integer(.fieldCount) == 2 || properties.isSet(.fieldDetail) {
+            throw SessionError(.parameter, "frames with two fields, whose lines alternate, cannot be scaled")
+        }
         if let text = properties.string(.cleanAperture), let part = PropertyText.aperture(text) {
             guard part.x + part.width <= request.width, part.y + part.height <= request.height else {
                 throw SessionError(

@@ -3,10 +3,12 @@ public import HWDModel
 
 /// The immutable parameters of a compression session.
 public struct CompressionRequest: Hashable, Sendable {
-    /// In luma samples.
+    /// Of the coded pictures, in luma samples.
     public var width: Int
-    /// In luma samples.
+    /// Of the coded pictures, in luma samples.
     public var height: Int
+    /// Size of the frames, where they are scaled or a part of them is coded; nil where they are as large as the pictures.
+    public var source: PictureSize?
     public var pixelFormat: PixelFormat
     /// Whether the codec is hevc-with-alpha, which codes the frames' alpha as a second layer.
     public var hasAlpha = false
@@ -29,13 +31,20 @@ public struct CompressionRequest: Hashable, Sendable {
     /// Pixel formats of sessions with alpha.
     public static let alphaFormats: [PixelFormat] = [.yuva] + PixelFormat.rgb
 
+    /// Size of the frames that the client sends.
+    public var frameSize: PictureSize { source ?? PictureSize(width: width, height: height) }
+
+    /// Whether frames are converted before they are coded.
+    public var convertsFrames: Bool { pixelFormat.isRGB || source != nil }
+
     /// Bits of a coded sample; always 8 with alpha.
     public var bitDepth: Int { hasAlpha ? 8 : pixelFormat.bitDepth }
 
     /// - Throws: `CouldNotFindVideoEncoder` for an unsupported codec; `Parameter` for an unsupported pixel format or size,
     ///   or an invalid time base.
     public init(
-        codec: String, width: Int, height: Int, pixelFormat: String, timeBase: Rational, maxReorder: Int? = nil
+        codec: String, width: Int, height: Int, pixelFormat: String, timeBase: Rational, maxReorder: Int? = nil,
+        source: PictureSize? = nil
     ) throws(SessionError) {
         if let maxReorder, maxReorder < 0 {
             throw SessionError(.parameter, "max_reorder is \(maxReorder), which is negative")
@@ -53,11 +62,13 @@ public struct CompressionRequest: Hashable, Sendable {
                 .parameter, "pixel format \(pixelFormat) is not one of \(known), which \(codec) supports")
         }
         // MaxLumaPs of level 6.2 (H.265 table A.8) limits the area and thereby every buffer of a session.
-        guard (1...Self.maxDimension).contains(width), (1...Self.maxDimension).contains(height),
-            width * height <= StreamFormat.maxLumaSamples
-        else {
+        guard Self.isPossible(width, height) else {
             throw SessionError(.parameter, "a picture of \(width)x\(height) exceeds H.265 level 6.2")
         }
+        if let source, !Self.isPossible(source.width, source.height) {
+            throw SessionError(.parameter, "a frame of \(source.width)x\(source.height) exceeds H.265 level 6.2")
+        }
+        self.source = source
         guard timeBase.numerator > 0 else {
             throw SessionError(.parameter, "the time base \(timeBase) is not positive")
         }
@@ -66,5 +77,11 @@ public struct CompressionRequest: Hashable, Sendable {
         self.pixelFormat = format
         hasAlpha = codec == Self.alphaCodec
         self.timeBase = timeBase
+    }
+
+    private static func isPossible(_ width: Int, _ height: Int) -> Bool {
+        let possible = 1...maxDimension
+        return possible.contains(width) && possible.contains(height)
+            && width * height <= StreamFormat.maxLumaSamples
     }
 }

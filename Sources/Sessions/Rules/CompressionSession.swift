@@ -188,8 +188,9 @@ public struct CompressionSession: Sendable {
         }
         try checkAlphaMode(frame)
         try checkColor(frame)
+        let size = request.frameSize
         try frame.layout.validate(
-            request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
+            request.pixelFormat, width: size.width, height: size.height, poolSize: pool.size)
         lastPTS = frame.pts
         inFlight[frame.frameID] = frame.poolID
         var admitted = frame

@@ -37,15 +37,19 @@ public struct SessionMemory: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - picture: bytes of a picture, as `pictureBytes` counts them; 0 while the size is not known.
+    ///   - converter: what its converter has of its own.
     ///   - processors: of the machine.
     ///   - limit: bytes that all sessions of the user may have; nil for no limit.
-    public init(_ kind: SessionKind, picture: UInt64, processors: Int, limit: UInt64? = nil) {
+    public init(
+        _ kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory(), processors: Int,
+        limit: UInt64? = nil
+    ) {
         let row = Self.row(kind)
         let picture = min(picture, Self.maxPicture)
-        initial = row.initial.bytes + row.initial.pictures * picture
+        initial = row.initial.bytes + row.initial.pictures * picture + converter.least
         // The stacks are reserved memory, most of which no session's share counts.
         bound =
-            min(row.bound.bytes + row.bound.pictures * picture, limit ?? .max)
+            min(row.bound.bytes + row.bound.pictures * picture + converter.most, limit ?? .max)
             + Self.perProcessor * UInt64(clamping: processors)
     }
 

@@ -120,6 +120,7 @@ extension hwd_scaling {
         channel = Int32(part.channel)
         dithers = scaling.dithers && !part.components.contains(3)
         divides = scaling.divides
+        clips = scaling.clipsToAlpha
         let filled = scaling.geometry.filled(isChroma: isChroma)
         (x, y) = (Int32(filled.x.lowerBound), Int32(filled.y.lowerBound))
         for (index, component) in part.components.enumerated() {

@@ -89,6 +89,7 @@ struct DownPlacement: BitwiseCopyable {
     var sourceStride: Int32 = 0
     var dithers: Int32 = 0
     var divides: Int32 = 0
+    var clips: Int32 = 0
 }
 
 extension PixelFormat {

@@ -228,6 +228,7 @@ final class VulkanScaler: PixelConverter {
         (place.taps, place.first, place.weights) = (Int32(axis.axis.taps), Int32(axis.first), Int32(axis.weights))
         (place.sourceRow, place.sourceStride) = (Int32(firstRead), Int32(output.stride))
         (place.dithers, place.divides) = (scaling.dithers ? 1 : 0, scaling.divides ? 1 : 0)
+        place.clips = scaling.clipsToAlpha ? 1 : 0
         var bindings = bindings(output.number)
         (bindings[0], bindings[3]) = (scratchBinding, binding)
         try nextSlice(&count).submit(

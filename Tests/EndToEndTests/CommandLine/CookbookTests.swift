@@ -37,6 +37,8 @@ extension EndToEndFaults {
             "segment-1.mov": Facts(frames: 25, sound: []), "segment-2.mov": Facts(frames: 25, sound: []),
             "film-joined.mov": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
             "film-parallel.mov": Facts(frames: 50, sound: ["alac", "aac"], text: ["mov_text"]),
+            "talk-run.mp4": Facts(frames: 50, sound: ["aac"]), "talk-quiet.mov": Facts(frames: 50, sound: ["aac"]),
+            "talk-verbose.mov": Facts(frames: 50, sound: ["aac"]),
             "silent.mov": Facts(sound: []), "film-deu.mp4": Facts(sound: ["aac"]),
             "film.mov": Facts(sound: ["alac", "aac"], text: ["mov_text"]), "film-plain.mp4": Facts(text: []),
             "part.mov": Facts(frames: 25, sound: ["aac"]), "part-exact.mov": Facts(frames: 40),
@@ -92,16 +94,14 @@ extension EndToEndFaults {
             let server = try TestDaemon()
             let folder = server.folder
             try prepare(folder)
+            try Self.buildPreload()
             let inputs = Set(folder.contents)
             let lines = try Self.lines()
             try #require(lines.count >= 40)
             for line in lines {
-                let script =
-                    "set -e -o pipefail; cd '\(folder.path("."))'; hwctl() { '\(Programs.path("hwctl"))' \"$@\"; }; \(line)"
-                let run = try Running(
-                    Programs.required("bash"), ["-c", script], environment: ["HWDAEMON_SOCKET": server.socket]
-                ).wait(seconds: 120)
+                let run = try Self.run(line, in: folder, server)
                 #expect(run.status == 0, "\(line): \(run.errors)")
+                if line.contains(" -q ") { #expect(run.errors == "" && run.text == "", "\(line): \(run.errors)") }
             }
             let videos: Set = ["mov", "mp4", "mkv", "ts", "hevc", "y4m", "png"]
             let written = folder.contents.filter { name in
@@ -123,6 +123,12 @@ extension EndToEndFaults {
             #expect(tags.contains("TAG:location=+37.3349-122.0090/") && tags.contains("TAG:make=Maker"))
             let color = try Probe(folder.path("sdr.mp4")).field("color_transfer")
             #expect(color == "bt709")
+            #expect(try Probe(folder.path("hdr-small.mov")).field("color_transfer") == "smpte2084")
+            let log = try String(contentsOfFile: folder.path("verbose.log"), encoding: .utf8)
+            #expect(log.contains("x265") && !log.contains("\r"), "\(log)")
+            #expect(!folder.contents.contains { $0.contains("stopped") })
+            let help = try String(contentsOfFile: folder.path("encode.txt"), encoding: .utf8)
+            #expect(help.contains("--output-frame-rate") && help.contains("EXAMPLES"))
             // The input has 160x90.
             for (name, width, height) in [
                 ("talk-80.mov", 80, 46), ("talk-1080.mov", 160, 90), ("talk-wide.mov", 160, 64),
@@ -131,6 +137,70 @@ extension EndToEndFaults {
                 #expect(try Probe(folder.path(name)).size == (width, height), "\(name)")
             }
             #expect(try Probe(folder.path("title-p3.mp4")).field("pix_fmt") == "yuv420p")
+        }
+
+        /// Runs a line in a folder.
+        private static func run(_ line: String, in folder: Scratch, _ server: TestDaemon) throws -> Finished {
+            let script =
+                "set -e -o pipefail; cd '\(folder.path("."))'; PATH='\(Programs.folder)':\"$PATH\"; \(line)"
+            return try Running(
+                Programs.required("bash"), ["-c", script], environment: ["HWDAEMON_SOCKET": server.socket]
+            ).wait(seconds: 120)
+        }
+
+        /// Builds the library that `hwctl run` preloads where it finds it: beside the folders of the build.
+        private static func buildPreload() throws {
+            let sources = page.deletingLastPathComponent().deletingLastPathComponent()
+                .appendingPathComponent("Clients/x265").path
+            let build = URL(fileURLWithPath: Programs.folder).deletingLastPathComponent()
+                .deletingLastPathComponent()
+            try Programs.tool(
+                "make",
+                [
+                    "-s", "-C", sources, "BUILD=\(build.path)/clients/x265", "CLIENT=\(build.path)/clients/c",
+                    "all",
+                ])
+        }
+
+        @Test("hwctl run gives ffmpeg's libx265 the hardware")
+        func hardware() throws {
+            let state = try Scratch()
+            let server = try SimulatedDriver.verifiedDaemon(state: state)
+            try prepare(server.folder)
+            try Self.buildPreload()
+            let line = try #require(try Self.lines().first { $0.hasPrefix("hwctl run ") })
+            let run = try Self.run(line, in: server.folder, server)
+            #expect(run.status == 0 && run.errors.contains("vaapi"), "\(run.errors)")
+            try check("talk-run.mp4", server.folder.path("talk-run.mp4"))
+        }
+
+        /// A line for each everyday task that is a command.
+        private static let tasks: [(task: String, line: String)] = [
+            ("a phone's clip", "hwctl encode phone.mov phone.mp4"), ("a bit rate", "--bitrate 8M film.mkv"),
+            ("two passes", "--two-pass"), ("a quality", "--quality 0.6"), ("keep HDR", "hwctl encode hdr.mov"),
+            ("HDR to SDR", "--hdr sdr"), ("ProRes 4444 to alpha", "--alpha premultiplied"),
+            ("slow motion", "--preset-name slow-motion"),
+            ("a folder of files", "--output-dir hevc --skip-existing"),
+            ("Y4M in", "yuv4mpegpipe - | hwctl encode - piped.mov"), ("Y4M out", "hwctl decode talk.mov talk.y4m"),
+            ("Annex B out", "hwctl encode talk.mp4 talk.hevc"),
+            ("a container on a pipe", "-f nut - | hwctl encode - - --to nut"), ("trim", "--start 0.4 --duration 1"),
+            ("scale", "--size 80x-2"), ("crop", "--crop 160:64:0:14"), ("rotate", "--rotate 90"),
+            ("drop sound", "--audio none"), ("choose and convert sound", "--audio aac --audio-track deu"),
+            ("subtitles", "hwctl encode film.mkv film.mov"), ("progress", "--no-progress talk.mp4"),
+            ("Ctrl-C", "-s INT 3 hwctl encode"), ("JSON", "--json"), ("compare", "hwctl verify talk.mp4 talk.mov"),
+            ("a picture at a time", "--at 0.5 talk.mp4 picture.png"), ("is it HDR?", "hwctl info hdr.mov"),
+            ("properties", "hwctl properties"), ("presets", "hwctl presets --for"),
+            ("overwrite", "encode -y talk.mp4"), ("do not overwrite", "--no-overwrite"),
+            ("verbose", "encode -v talk.mp4"), ("quiet", "encode -q "),
+            ("completion", "--generate-completion-script"), ("manual", "--help-all"),
+            ("exit codes", "--no-overwrite talk.mp4 talk.mov || [ $? = 73 ]"),
+            ("an existing ffmpeg script", "hwctl run --log -- ffmpeg"),
+        ]
+
+        @Test("Each everyday task has a line", arguments: tasks.indices)
+        func everyTask(index: Int) throws {
+            let (task, line) = Self.tasks[index]
+            #expect(try Self.lines().contains { $0.contains(line) }, "\(task): \(line)")
         }
 
         private func check(_ name: String, _ path: String) throws {

@@ -24,8 +24,11 @@ struct Coded: Sendable, Equatable {
 final class Encoder {
     let session: CompressionSession
     let format: PixelFormat
+    /// Of the coded pictures.
     let width: Int
     let height: Int
+    /// Of the frames.
+    private let frameSize: (width: Int, height: Int)
     /// Off: packets are held until `releaseAll`.
     var releasesPackets = true
 
@@ -47,17 +50,19 @@ final class Encoder {
     init(
         _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8, codec: String = "hevc",
         specification: [PropertyKey: PropertyValue] = [:], spared: Int = 0,
+        source: CreateCompressionSession.Source? = nil,
         properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
     ) throws {
-        session = try CompressionSession(
-            daemon,
-            CreateCompressionSession.Parameters(
-                codec: codec, width: width, height: height, pixelFormat: format,
-                timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties
-            ))
+        var parameters = CreateCompressionSession.Parameters(
+            codec: codec, width: width, height: height, pixelFormat: format,
+            timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties)
+        parameters.source = source
+        frameSize = parameters.frameSize
+        session = try CompressionSession(daemon, parameters)
         (self.format, self.width, self.height, self.spared) = (format, width, height, spared)
         pool = try FramePool(
-            slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
+            slotSize: FrameLayout.packed(format, width: frameSize.width, height: frameSize.height).size,
+            slotCount: slots)
         try session.addPool(pool, id: 1, sparing: spared)
     }
 
@@ -78,6 +83,7 @@ final class Encoder {
     private func send(
         _ frame: [UInt8], in slot: FramePool.Slot, flags: EncodeFrame.Flags, qp: Int32, _ metadata: FrameMetadata?
     ) throws {
+        let (width, height) = frameSize
         let layout = FrameLayout.packed(format, width: width, height: height, base: slot.offset).layout
         let target = pool.bytes(of: slot)
         var position = 0

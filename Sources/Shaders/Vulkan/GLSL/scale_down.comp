@@ -28,6 +28,7 @@ layout(push_constant) uniform Place {
     int sourceStride;   // samples from row to row
     int dithers;
     int divides;        // whether the first three channels are divided by the fourth
+    int clips;          // whether they are at most the fourth
 } at;
 
 // The 8x8 Bayer pattern, as in core.glsl.
@@ -59,10 +60,18 @@ float valueAt(int index, int row, int channel) {
     return sum * P.factor[channel] + P.offset[channel];
 }
 
+float limitedAt(int index, int row, int channel) {
+    return clamp(valueAt(index, row, channel), P.low[channel], P.high[channel]);
+}
+
 uint bitsOf(int index, int row) {
     int channel = index % at.channels;
+    if (at.type == HALVES) {
+        float value = limitedAt(index, row, channel);
+        if (at.clips != 0 && channel < 3) value = min(value, limitedAt(index - channel + 3, row, 3));
+        return halfBits(value);
+    }
     float value = valueAt(index, row, channel);
-    if (at.type == HALVES) return halfBits(clamp(value, P.low[channel], P.high[channel]));
     value = floor(value + addend(index / at.channels, row));
     return uint(clamp(value, P.low[channel], P.high[channel])) << at.shift;
 }
@@ -73,8 +82,11 @@ void main() {
     uint bits;
     if (at.type == BYTES) {
         int index = 4 * word;
-        bits = bitsOf(index, row) | (bitsOf(index + 1, row) << 8) | (bitsOf(index + 2, row) << 16)
-            | (bitsOf(index + 3, row) << 24);
+        uint last = bitsOf(index + 3, row);
+        // The last of four channels is alpha.
+        uint most = at.clips != 0 ? last : 0xffu;
+        bits = min(bitsOf(index, row), most) | (min(bitsOf(index + 1, row), most) << 8)
+            | (min(bitsOf(index + 2, row), most) << 16) | (last << 24);
     } else {
         bits = bitsOf(2 * word, row) | (bitsOf(2 * word + 1, row) << 16);
     }

@@ -40,7 +40,8 @@ final class PipelineStore {
     static let bindingCount = 8
     static let parametersBinding = 6, tablesBinding = 7
     /// Bytes of push constants.
-    static let placementSize = MemoryLayout<Placement>.size
+    static let placementSize = max(
+        MemoryLayout<Placement>.size, MemoryLayout<AcrossPlacement>.size, MemoryLayout<DownPlacement>.size)
 
     private var layouts: [Front: Layouts] = [:]
     private let cache: VkPipelineCache?
