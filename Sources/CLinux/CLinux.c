@@ -241,17 +241,16 @@ int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
     return result(setrlimit(resources[resource], &limit));
 }
 
-int chwd_lower_priority(int by, int idle) {
+int chwd_lower_priority(int by) {
     errno = 0;
     const int now = getpriority(PRIO_PROCESS, 0);
     if (now == -1 && errno) return -errno;
     const int next = now + by;
     if (setpriority(PRIO_PROCESS, 0, next < 19 ? next : 19) < 0) return -errno;
     // A thread that runs in another class was put there by an administrator.
-    const int class = sched_getscheduler(0);
-    if (class != SCHED_OTHER && class != SCHED_BATCH) return 0;
+    if (sched_getscheduler(0) != SCHED_OTHER) return 0;
     const struct sched_param none = {0};
-    return result(sched_setscheduler(0, idle ? SCHED_IDLE : SCHED_BATCH, &none));
+    return result(sched_setscheduler(0, SCHED_BATCH, &none));
 }
 
 int chwd_limit_data(pid_t pid, uint64_t bytes) {

@@ -9,7 +9,8 @@ struct SessionArguments: ParsableArguments {
 
     @Option(
         help: """
-            background: the command and its sessions use the processors only while no other program does; normal, the default.
+            background: the command and its sessions get little of the processors where other programs want them; normal, the \
+            default.
             """)
     var priority: Priority?
 
@@ -38,7 +39,7 @@ struct SessionArguments: ParsableArguments {
         guard priority == .background else { return }
         SessionRequest.isBackground = true
         // A daemon that this process starts has the same.
-        try? ProcessControl.lowerPriority(by: 19, isIdle: true)
+        try? ProcessControl.lowerPriority(by: 19)
     }
 
     /// The given options.

@@ -5,7 +5,7 @@ internal import HWDModel
 
 /// How long a session may stay silent; the daemon ends a stalled session long before.
 enum SessionTimeout {
-    static let limit = Duration.seconds(180)
+    static var limit: Duration { .seconds(SessionRequest.isBackground ? 3600 : 180) }
 
     static var failure: CommandFailure {
         CommandFailure(.software, "the session did not answer for \(limit.components.seconds) s")

@@ -67,10 +67,8 @@ public enum ProcessControl {
 
     /// Adds to the nice value of the calling thread, and so of those that it starts later; no privilege is needed, and nothing
     /// takes it back without one.
-    ///
-    /// - Parameter isIdle: whether it runs only where no other thread wants to (SCHED_IDLE).
-    public static func lowerPriority(by niceness: Int32, isIdle: Bool) throws(SystemError) {
-        try syscall("setpriority") { chwd_lower_priority(niceness, isIdle ? 1 : 0) }
+    public static func lowerPriority(by niceness: Int32) throws(SystemError) {
+        try syscall("setpriority") { chwd_lower_priority(niceness) }
     }
 
     /// Sets whether other processes of the user may trace this one and read its memory, and whether it dumps core.

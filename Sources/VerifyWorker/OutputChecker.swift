@@ -27,7 +27,7 @@ struct OutputChecker {
         do {
             try ProcessControl.confine()
             // Sessions with RealTime come before the checks of others.
-            try? ProcessControl.lowerPriority(by: SessionPriority.normal.niceness, isIdle: false)
+            try? ProcessControl.lowerPriority(by: SessionPriority.normal.niceness)
             try Sandbox.start(recordingIn: StatsPage(receiving: OwnedFD(WorkerDescriptor.stats)))
             var checker = OutputChecker(memory: try SampleMemory(receiving: OwnedFD(WorkerDescriptor.samples)))
             try Sandbox.apply(try receive(SandboxRequest.self) ?? SandboxRequest(policy: .codec, mode: .enforce))

@@ -15,7 +15,7 @@ public struct ThreadPriority {
     /// Where the kernel refuses, the thread keeps its priority: the session is served all the same.
     public mutating func lower(to priority: SessionPriority) {
         guard priority < present else { return }
-        try? ProcessControl.lowerPriority(by: priority.niceness - present.niceness, isIdle: priority.isIdle)
+        try? ProcessControl.lowerPriority(by: priority.niceness - present.niceness)
         present = priority
     }
 }

@@ -127,14 +127,15 @@ extension Broker {
         let kind = parameters.kind
         // A session that excludes hardware learns of none, so that no driver's needs or quirks loosen its sandbox.
         let mayUseHardware = parameters.hardwareRequirement != .none
+        let stallFactor = Double(parameters.priority.stallFactor)
         var start = WorkerStart(
             session: id, call: String(decoding: call.bytes, as: UTF8.self),
             snapshot: kind.relevantPart(of: snapshot, mayUseHardware: mayUseHardware),
             limits: WorkerLimits(
                 maxPoolBytes: settings.maxPoolBytesPerSession,
                 clientStallSeconds: settings.clientStallTimeout / .seconds(1),
-                hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1),
-                softwareStallSeconds: settings.stallTimeout / .seconds(1),
+                hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1) * stallFactor,
+                softwareStallSeconds: settings.stallTimeout / .seconds(1) * stallFactor,
                 prepareSeconds: settings.prepareTimeout / .seconds(1),
                 orphanSeconds: settings.orphanTimeout / .seconds(1),
                 memoryBytes: hasMemoryLimit ? memory.initial : nil,
@@ -168,7 +169,8 @@ extension Broker {
                 SessionWorker.Assignment(
                     start: start, kind: kind, sandbox: sandbox,
                     stallLimits: SessionWorker.StallLimits(
-                        software: settings.stallTimeout, hardware: settings.hardwareStallTimeout)),
+                        software: .seconds(start.limits.softwareStallSeconds),
+                        hardware: .seconds(start.limits.hardwareStallSeconds))),
                 process: try takeProcess(kind, sandbox.mode), connection: connection, loop: loop, logger: log,
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },

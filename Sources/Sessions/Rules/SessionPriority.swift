@@ -35,8 +35,8 @@ public enum SessionPriority: Int, Comparable, Sendable {
         }
     }
 
-    /// Whether the threads run only where no others want to (SCHED_IDLE).
-    public var isIdle: Bool { self == .background }
+    /// How many times as long a call of a codec may take without progress: threads in the background may have to wait for others.
+    public var stallFactor: Int { self == .background ? 20 : 1 }
 
     public static func < (one: SessionPriority, other: SessionPriority) -> Bool { one.rawValue < other.rawValue }
 }
@@ -47,7 +47,7 @@ extension PropertySpec {
         PropertySpec(
             .priority, .choice(SessionPriority.names), default: .string(SessionPriority.names[0]), access: access,
             """
-            Which sessions give way to others: background ones run only where no others want to, and normal ones after those with \
+            Which sessions give way to others: background ones get little where others want to run, and normal ones come after those with \
             RealTime, which ignore this property. It has an effect until \(end).
             """)
     }

@@ -37,14 +37,14 @@ extension EndToEnd {
 
         static let isIdle = Scheduling("/proc/self/stat").map { $0.policy != 0 || $0.nice > 0 } ?? true
 
-        /// SCHED_OTHER, SCHED_BATCH and SCHED_IDLE of sched(7).
-        static let (other, batch, idle) = (0, 3, 5)
+        /// SCHED_OTHER and SCHED_BATCH of sched(7).
+        static let (other, batch) = (0, 3)
 
         @Test(
             "Threads of a session have its priority, libx265's among them",
             .enabled(if: !isIdle, "these tests run at a low priority themselves"),
             arguments: [
-                ([:], 10, batch), ([.priority: .string("background")], 19, idle),
+                ([:], 10, batch), ([.priority: .string("background")], 19, batch),
                 ([.realTime: .bool(true)], 0, other),
                 ([.realTime: .bool(true), .priority: .string("background")], 0, other),
             ] as [([PropertyKey: PropertyValue], Int, Int)])
@@ -84,7 +84,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: output))
 
             let waiting = try Running(
-                Programs.path("hwctl"), ["encode", "--wait", "--priority", "background", y4m, output],
+                Programs.path("hwctl"), ["encode", "--wait", y4m, output],
                 environment: ["HWDAEMON_SOCKET": server.socket])
             #expect(eventually(within: 20) { server.log.components(separatedBy: "session waits").count > 2 })
             first.session.invalidate()
