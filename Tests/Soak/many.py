@@ -70,13 +70,18 @@ class Many:
         processes, results = short.start(
             self.server, self.work, self.options.sessions, plan, self.references, self.stream, self.options.seed,
             self.options.processes)
-        left, storm, step = len(processes), self.start, max(1, self.options.sessions // 100)
+        left, storm, step, silent = len(processes), self.start, max(1, self.options.sessions // 100), 0
         while left:
             try:
-                result = results.get(timeout=60)
+                result = results.get(timeout=20)
             except queue.Empty:
-                self.failures.append("no session ended for 60 s")
+                # Not one time alone: a machine that was suspended comes back with all its timeouts over.
+                silent += 1
+                if silent < 4:
+                    continue
+                self.failures.append("no session ended for 80 s")
                 break
+            silent = 0
             if result is None:
                 left -= 1
                 continue
@@ -113,11 +118,12 @@ class Many:
         for failure in self.failures[:10]:
             report.add("", failure[:300])
         settled = [sample for sample in samples if sample["at"] >= self.reports / 5]
-        rise = slope([(sample["at"], sample["rss_kib"]) for sample in settled]) * 10_000
+        # Pages of the program's file that are used for the first time are no leak.
+        rise = slope([(sample["at"], sample["anonymous_kib"]) for sample in settled]) * 10_000
         report.add("memory of the broker", f"{samples[0]['rss_kib']} to {samples[-1]['rss_kib']} KiB",
                    "" if is_full else f"+{MAX_GROWTH} KiB from a fifth on",
                    None if is_full else settled[-1]["rss_kib"] - settled[0]["rss_kib"] <= MAX_GROWTH)
-        report.add("slope for 10,000 sessions", f"{rise:+.0f} KiB", f"±{MAX_SLOPE} KiB", abs(rise) <= MAX_SLOPE if is_full else None)
+        report.add("slope of its own pages for 10,000 sessions", f"{rise:+.0f} KiB", f"±{MAX_SLOPE} KiB", abs(rise) <= MAX_SLOPE if is_full else None)
         report.add("descriptors, idle", f"{before[0]} before, {after[0]} after", "the same", before[0] == after[0])
         report.add("children, idle", f"{before[1]} before, {after[1]} after", "the same", before[1] == after[1])
         metrics = self.server.metrics()
