@@ -55,6 +55,7 @@ extension Broker {
         reply(result.end, toThoseWaitingFor: id)
         reportResult()
         reportStatus()
+        serveQueue()
     }
 
     /// Handles the end of the daemon before; sessions that it has not reported as ended may go on without it.
