@@ -38,7 +38,8 @@ struct CodedGroup {
         total += 1
         // A CRA picture's leading pictures need what is before it.
         if picture.isIDR { (pictures, byteCount) = ([], 0) }
-        byteCount += picture.bytes.count
+        // With what describes it.
+        byteCount += picture.bytes.count + 128
         pictures = byteCount > Self.maxBytes ? nil : pictures
         pictures?.append(picture)
     }

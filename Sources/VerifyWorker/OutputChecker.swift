@@ -159,6 +159,11 @@ struct OutputChecker {
         }
         pending.remove(at: index)
         guard let luma = lumas.removeValue(forKey: pts) else { return }
+        // It may have come with an earlier sample, which had other rows.
+        guard luma.count == sample.width * ((sample.height + sample.rowStep - 1) / sample.rowStep) else {
+            finding.fault = finding.fault ?? "it gave no valid sample of its output"
+            return
+        }
         // Hardware codes odd frames with their last column and row repeated, and the stream shows the next even size.
         guard (sample.width...(sample.width + 1) / 2 * 2).contains(picture.width),
             (sample.height...(sample.height + 1) / 2 * 2).contains(picture.height),

@@ -8,7 +8,7 @@ protocol ResumingParameters {
     /// The session whose process failed, and which the new one continues.
     var resumes: String? { get set }
     /// Milliseconds that the call may wait for a place.
-    var maxWaitMs: Int? { get }
+    var maxWaitMs: Int? { get set }
 }
 
 extension CreateCompressionSession.Parameters: ResumingParameters {}
@@ -36,9 +36,10 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     ) throws(ClientError) {
         self.daemon = daemon
         self.parameters = parameters
+        self.timeout = timeout
         // The daemon's reply comes that much later.
-        self.timeout = timeout + .milliseconds(max(0, parameters.maxWaitMs ?? 0))
-        client = try SessionClient(daemon, parameters, timeout: self.timeout)
+        let wait = Duration.milliseconds(max(0, parameters.maxWaitMs ?? 0))
+        client = try SessionClient(daemon, parameters, timeout: timeout + wait)
         do throws(SystemError) {
             readiness = try Epoll()
             try readiness.add(client.fileDescriptor, token: 0, events: .readable)
@@ -71,6 +72,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
             }
         }
         parameters.resumes = failed
+        // Its place is kept, and the app may hold another session meanwhile.
+        parameters.maxWaitMs = nil
         let next = try SessionClient<Receiver>(daemon, parameters, timeout: timeout)
         do throws(SystemError) {
             try readiness.remove(client.fileDescriptor)

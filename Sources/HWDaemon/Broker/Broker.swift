@@ -178,7 +178,7 @@ final class Broker {
                 " The configuration was rejected, the one before stays: \($0)"
             }
             let failed = failedUpgrade.map {
-                " The upgrade failed, the daemon before goes on: the new one did not start: \($0)"
+                " The upgrade failed, this daemon goes on: the new one did not start: \($0)"
             }
             let former = adopted.isEmpty ? "" : " The daemon before finishes \(adopted.count)."
             manager.notify("STATUS=Serving \(sessions).\(former)\(rejected ?? "")\(failed ?? "")")

@@ -77,10 +77,13 @@ extension Broker {
         let (parameters, uid) = (request.parameters, request.connection.peer.uid)
         let memory = memory(
             of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
-        if let restart = request.restart { registry.freePlace(of: restart.session) }
-        registry.makeRoom(uid: uid, memory: memory.initial, now: .now)
-        try registry.admit(uid: uid, memory: memory.initial)
+        // Places that are kept are given up only for a session that starts.
+        var asked = registry
+        if let restart = request.restart { asked.freePlace(of: restart.session) }
+        asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
+        try asked.admit(uid: uid, memory: memory.initial)
         try admitToHardware(parameters, request.snapshot)
+        registry = asked
         return memory
     }
 

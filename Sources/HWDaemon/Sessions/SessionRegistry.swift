@@ -273,7 +273,9 @@ struct SessionRegistry {
     mutating func add(_ result: Result) {
         running[result.session.id] = result.session
         finish(result.session.id, result.end, now: result.at)
-        if result.isContinued, let last = ended.indices.last { ended[last].isContinued = true }
+        if result.isContinued, let last = ended.indices.last {
+            (ended[last].isContinued, ended[last].keepsPlace) = (true, false)
+        }
     }
 
     /// Drops results past their lifetime.

@@ -20,7 +20,8 @@ extension Broker {
         guard phase == .serving, successor == nil, !configuration.isPrivate, let listener else {
             let reason =
                 configuration.isPrivate
-                ? "a private daemon ends with its owner" : successor == nil ? "stopping" : "an upgrade is under way"
+                ? "a private daemon ends with its owner"
+                : phase == .draining || phase == .ending || successor == nil ? "stopping" : "an upgrade is under way"
             return logger.notice("SIGUSR2: ignored: \(reason)")
         }
         logger.notice("SIGUSR2: starting the new daemon", metadata: ["program": "\(Program.path)"])
@@ -48,6 +49,7 @@ extension Broker {
     private func upgradeFailed(_ reason: String) {
         logger.error("the upgrade failed, this daemon goes on: the new one did not start: \(reason)")
         failedUpgrade = reason
+        reportedResults = []
         // Kept for a moment: it reaps the process, which may just have been killed.
         let failed = successor
         successor = nil
@@ -85,6 +87,8 @@ extension Broker {
             guard let self, phase == .relieved else { return }
             logger.notice(
                 "sessions have not finished within UpgradeTimeout", metadata: ["sessions": "\(workers.count)"])
+            refuseWaitingProbes()
+            refuseQueue()
             prober.stop()
             endSessions()
         }
@@ -97,6 +101,7 @@ extension Broker {
             guard successor?.send(.connection, file: connection.fileDescriptor) == true else { break }
             connection.close()
         }
+        if hasUnreportedResults { sendSessions() }
         endIfRelieved()
         _ = loop.after(Self.connectionInterval) { [weak self] in self?.handConnectionsOver() }
     }
@@ -142,10 +147,15 @@ extension Broker {
         return handed
     }
 
+    /// Whether a session has ended whose result did not fit the socket yet.
+    private var hasUnreportedResults: Bool {
+        registry.results(now: .now).contains { !reportedResults.contains($0.session.id) }
+    }
+
     /// Ends the daemon if another serves in its place and nothing is left to finish.
     func endIfRelieved() {
-        // Connections cannot be handed to a daemon that has ended.
-        let isWaiting = !openConnections.isEmpty && successor?.isConnected == true
+        // Nothing can be handed to a daemon that has ended.
+        let isWaiting = (!openConnections.isEmpty || hasUnreportedResults) && successor?.isConnected == true
         guard phase == .relieved, workers.isEmpty, !isWaiting, predecessor == nil else { return }
         prober.stop()
         endSessions()

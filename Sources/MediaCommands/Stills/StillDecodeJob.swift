@@ -39,7 +39,7 @@ struct StillDecodeJob {
     func run(_ interruption: Interruption) throws {
         interruption.onSignal {}
         // Before the input: an output that cannot be written is reported before anything is decoded.
-        let output = try StillOutput(request.output, inputs: [input.path])
+        let output = try StillOutput(request.output, inputs: [input.path, request.output])
         let id = try picture()
         let exif = try exif(of: id)
         if request.exif != nil, exif == nil {

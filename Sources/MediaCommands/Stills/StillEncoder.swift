@@ -51,11 +51,14 @@ struct StillEncoder {
         _ canvas: StillCanvas, color: ColorDescription?, tile: Int?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
         let tiling = Tiling(width: canvas.width, height: canvas.height, tile: tile)
-        let session = try CompressionSession(
-            daemon,
-            CreateCompressionSession.Parameters(
-                width: tiling.width, height: tiling.height, pixelFormat: canvas.format, timeBase: Rational(1),
-                encoderSpecification: specification, properties: properties(color)))
+        let parameters = CreateCompressionSession.Parameters(
+            width: tiling.width, height: tiling.height, pixelFormat: canvas.format, timeBase: Rational(1),
+            encoderSpecification: specification,
+            properties: SessionRequest.properties.merging(properties(color)) { _, set in set })
+        // Where the picture is of a HEIF file, the session that decodes it has ended.
+        let session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
+            try CompressionSession(daemon, parameters)
+        }
         defer { session.invalidate() }
         let packed = FrameLayout.packed(canvas.format, width: tiling.width, height: tiling.height)
         let count = tiling.columns * tiling.rows

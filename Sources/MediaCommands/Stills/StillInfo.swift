@@ -221,13 +221,19 @@ struct StillPictureInfo: Encodable {
             rows: grid.rows, columns: grid.columns, tileWidth: tile.shownWidth, tileLength: tile.shownHeight)
     }
 
+    /// Bytes of the Exif that is described.
+    private static let mostExif = 1 << 20
+
     private mutating func add(_ described: MetadataItem, _ input: StillInput) {
         switch described.kind {
         case .exif:
+            guard exif == nil else { return }
             do throws(HEIFError) {
-                let tiff = try input.file.exif(described.id, from: input.source)
-                guard exif == nil else { return }
-                exif = Exif(tiff)
+                // There may be a thousand pictures.
+                guard try input.file.size(of: described.id) <= Self.mostExif else {
+                    return faults.append("its Exif has more than \(Self.mostExif >> 20) MiB")
+                }
+                exif = Exif(try input.file.exif(described.id, from: input.source))
             } catch { faults.append(error.reason) }
         case .xmp, .other:
             let type = if case .other(let name) = described.kind { name } else { "XMP" }

@@ -99,11 +99,12 @@ final class StillTiles {
         guard picture.isForSessions else { return nil }
         let daemon = try daemon()
         do throws(ClientError) {
-            let made = try DecompressionSession(
-                daemon,
-                CreateDecompressionSession.Parameters(
-                    formatDescription: bytes, timeBase: Rational(1), pixelFormat: format,
-                    decoderSpecification: specification))
+            let parameters = CreateDecompressionSession.Parameters(
+                formatDescription: bytes, timeBase: Rational(1), pixelFormat: format,
+                decoderSpecification: specification, properties: SessionRequest.properties)
+            let made = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
+                try DecompressionSession(daemon, parameters)
+            }
             session = made
             decoder = Decoder(
                 id: made.created.decoderID, isHardware: made.created.usingHardware,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
 internal import Glibc
 internal import HWDBoxes
 public import HWDHEIF
