@@ -143,6 +143,9 @@ void hwdi_take_back_packet(hwd_session *session) {
     log->count--;
     session->last_number--;
     if (log->done_limit > hwdi_packets_end(log)) log->done_limit = hwdi_packets_end(log);
+    // Requests that other threads made meanwhile follow the packet before.
+    for (entry *at = session->log; at; at = at->next)
+        if (at->number > hwdi_packets_end(log)) at->number = hwdi_packets_end(log);
 }
 
 void hwdi_packet_sent(hwd_session *session) {
