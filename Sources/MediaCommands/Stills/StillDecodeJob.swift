@@ -39,7 +39,7 @@ struct StillDecodeJob {
     func run(_ interruption: Interruption) throws {
         interruption.onSignal {}
         // Before the input: an output that cannot be written is reported before anything is decoded.
-        let output = try StillOutput(request.output, inputs: [input.path, request.output])
+        let output = try StillOutput(request.output, inputs: [input.path])
         let id = try picture()
         let exif = try exif(of: id)
         if request.exif != nil, exif == nil {
@@ -70,7 +70,7 @@ struct StillDecodeJob {
             StillOutput.Description(
                 format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
                 wantedAlphaMode: request.alphaMode, background: request.background, exif: exif))
-        if let path = request.exif, let exif { try WholeFile.write(exif, to: path, inputs: [input.path]) }
+        if let path = request.exif, let exif { try WholeFile.write(exif, to: path, inputs: [input.path, request.output]) }
         try output.finish()
         try StillDecodeSummary(
             input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
