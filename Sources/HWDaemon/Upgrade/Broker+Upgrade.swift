@@ -21,7 +21,8 @@ extension Broker {
             let reason =
                 configuration.isPrivate
                 ? "a private daemon ends with its owner"
-                : phase == .draining || phase == .ending || successor == nil ? "stopping" : "an upgrade is under way"
+                : phase == .draining || phase == .ending || successor == nil
+                    ? "stopping" : "an upgrade is under way"
             return logger.notice("SIGUSR2: ignored: \(reason)")
         }
         logger.notice("SIGUSR2: starting the new daemon", metadata: ["program": "\(Program.path)"])

@@ -70,7 +70,9 @@ struct StillDecodeJob {
             StillOutput.Description(
                 format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
                 wantedAlphaMode: request.alphaMode, background: request.background, exif: exif))
-        if let path = request.exif, let exif { try WholeFile.write(exif, to: path, inputs: [input.path, request.output]) }
+        if let path = request.exif, let exif {
+            try WholeFile.write(exif, to: path, inputs: [input.path, request.output])
+        }
         try output.finish()
         try StillDecodeSummary(
             input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
