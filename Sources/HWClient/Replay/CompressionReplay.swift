@@ -38,8 +38,6 @@ final class CompressionReplay {
     var hasSilentCredit = false
     var isPrepared = false
     var isInvalidated = false
-    /// Frames that were sent again after the last failure.
-    private var replayedCount = 0
     /// Whether what a failed process had sent is being handled, so that nothing is sent.
     var isRecovering = false
 
@@ -132,11 +130,11 @@ final class CompressionReplay {
     }
 
     func encode(_ frame: EncodeFrame) throws(ClientError) {
-        // After a failure frames wait that were in flight, and some that were not.
-        let limit = client.created.maxFramesInFlight + (log.isSent ? 0 : replayedCount)
-        guard framesInFlight < limit else {
+        // Frames that another process reads again are not the app's concern.
+        let waiting = log.newCount + unreleased.values.count { $0 != nil }
+        guard waiting < client.created.maxFramesInFlight else {
             throw ClientError(
-                SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
+                SessionError(.parameter, "\(waiting) frames are in flight; fetch events first"))
         }
         isPrepared = true
         log.append(frame)
@@ -249,7 +247,6 @@ final class CompressionReplay {
             sessions.parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
             try sessions.continueAfter(failure)
             log.rewind()
-            replayedCount = log.unreadCount
             do throws(ClientError) {
                 try startAgain()
                 return

@@ -14,6 +14,8 @@ struct FrameLog {
         var copy: FrameCopies.Copy?
         /// Whether the present process has read it.
         var isRead = false
+        /// Whether an earlier process had read it.
+        var wasRead = false
         /// Whether the app knows that its memory is free.
         var isReturned = false
         /// Whether the present process has sent its packet.
@@ -42,6 +44,11 @@ struct FrameLog {
     /// Frames that the present process has not read.
     var unreadCount: Int {
         entries.count { if case .frame(let frame) = $0 { !frame.isRead } else { false } }
+    }
+
+    /// Frames that no process has read.
+    var newCount: Int {
+        entries.count { if case .frame(let frame) = $0 { !frame.isRead && !frame.wasRead } else { false } }
     }
 
     /// Frames that the present process has read, wherever they are kept.
@@ -122,6 +129,7 @@ struct FrameLog {
         sentCount = 0
         for index in entries.indices {
             guard case .frame(var frame) = entries[index] else { continue }
+            frame.wasRead = frame.wasRead || frame.isRead
             frame.isRead = false
             frame.isCoded = false
             entries[index] = .frame(frame)
