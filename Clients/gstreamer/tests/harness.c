@@ -53,7 +53,7 @@ GstBuffer *noise(Test *test, guint number) {
 void push_frames(Test *test, guint first, guint count) {
     for (guint i = first; i < first + count; i++) {
         GstFlowReturn flow = gst_harness_push(test->harness, noise(test, i));
-        EXPECT(flow == GST_FLOW_OK, "frame %u: %s", i, gst_flow_get_name(flow));
+        EXPECT(flow == GST_FLOW_OK, "frame %u: %s: %s", i, gst_flow_get_name(flow), wait_for_error(test));
     }
 }
 
