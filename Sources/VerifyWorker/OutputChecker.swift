@@ -14,7 +14,7 @@ struct OutputChecker {
     private var quality = PictureQuality()
     /// Of the present group of pictures; nil before the first, and after all its pictures were asked for.
     private var decoder: ReferenceDecoder?
-    private var group: CodedGroup?
+    private var group: CodedVideoSequence?
     /// Presentation times of the pictures inside the decoder, and the frames' luma.
     private var pending: [Int64] = []
     private var lumas: [Int64: [UInt8]] = [:]
@@ -65,7 +65,7 @@ struct OutputChecker {
         do throws(LibAVError) {
             try reopen(for: sample)
             for (unit, bytes) in zip(sample.units, units) {
-                let picture = CodedGroup.Picture(pts: unit.pts, bytes: bytes)
+                let picture = CodedVideoSequence.Picture(pts: unit.pts, bytes: bytes)
                 if decoder == nil, picture.isIDR || group == nil && !sample.continues { try open(sample.record) }
                 group?.add(picture)
                 guard let decoder else { continue }
@@ -95,7 +95,7 @@ struct OutputChecker {
 
     private mutating func open(_ record: String) throws(LibAVError) {
         decoder = try ReferenceDecoder(record: Hexadecimal.bytes(record) ?? [])
-        group = CodedGroup(record: record)
+        group = CodedVideoSequence(record: record)
         pending = []
     }
 
