@@ -6,7 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata, mapping,
-                 scaling, receipt, sandbox, clients, failover, fairness: one part only
+                 scaling, receipt, sandbox, clients, failover, fairness, stills: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -23,6 +23,7 @@ import failover
 import fairness
 import hdr
 import scaling
+import stills
 from common import BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, run, source, table, timed
 
 ONLY = os.environ.get("BENCH_ONLY", "")
@@ -290,7 +291,7 @@ def sandbox(folder):
 def main():
     parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha,
              "sdr": hdr.sdr, "scaling": scaling.scaling, "metadata": hdr.metadata, "mapping": hdr.mapping, "receipt": hdr.receipt, "sandbox": sandbox, "failover": failover.failover,
-             "fairness": fairness.fairness,
+             "fairness": fairness.fairness, "stills": stills.stills,
              "compressed": compressed, "decoding": decoding,
              "throughput": throughput}
     out = []

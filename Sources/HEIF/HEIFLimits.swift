@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
 
 /// The most that a file may have of anything; larger ones are refused before memory is allocated.
 public enum HEIFLimits {
@@ -34,14 +35,16 @@ public enum HEIFLimits {
     public static let pixels = 1 << 30
     /// Samples that are painted for one part, those that pictures of an overlay cover included.
     public static let paintedPixels = 1 << 32
-    /// Luma samples of a coded picture: those of HEVC's level 6.2 (H.265 table A.8).
-    public static let codedPixels = 35_651_584
+    /// Luma samples of a coded picture.
+    public static let codedPixels = StillTiling.mostSamples
     /// Bytes of an ICC profile.
     public static let profileSize = 4 << 20
     /// Bytes of an Exif or XMP item.
     public static let metadataSize: UInt64 = 64 << 20
     /// Tracks of an image sequence.
     public static let tracks = 64
+    /// Pictures of an image sequence that is written.
+    public static let sequencePictures = 1 << 16
     /// Remarks on what was ignored.
     public static let remarks = 16
 }

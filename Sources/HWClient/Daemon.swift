@@ -105,6 +105,15 @@ public final class Daemon: Sendable {
         try call(IsHardwareDecodeSupported.self, question)
     }
 
+    /// Whether a HEIC file can be written, and whether hardware codes it; waits up to 15 s for hardware to be verified.
+    ///
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    public func isStillEncodeSupported(
+        _ question: StillQuestion
+    ) throws(ClientError) -> IsStillEncodeSupported.Reply {
+        try call(IsStillEncodeSupported.self, question)
+    }
+
     func connect() throws(ClientError) -> OwnedFD {
         do throws(SystemError) {
             return try UnixSocket.connect(to: address)

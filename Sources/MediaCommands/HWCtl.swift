@@ -32,7 +32,7 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            SegmentsCommand.self, JoinCommand.self,
+            SegmentsCommand.self, JoinCommand.self, LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
             PropertiesCommand.self,
             SessionsCommand.self, RunCommand.self, DisplaysCommand.self,

@@ -96,3 +96,63 @@ public enum IsHardwareDecodeSupported: ControlMethod {
         }
     }
 }
+
+/// The HEIC file that an app asks about.
+public struct StillQuestion: Codable, Hashable, Sendable, ClosedParameters {
+    /// Bits of a sample; 8 when nil.
+    public var bitDepth: Int?
+    /// Width in luma samples; nil, with the height, for any size.
+    public var width: Int?
+    /// Height in luma samples; nil, with the width, for any size.
+    public var height: Int?
+    /// The width and height of tiles; the usual ones of 512 when nil, one tile when 0.
+    public var tile: Int?
+
+    public init(bitDepth: Int? = nil, width: Int? = nil, height: Int? = nil, tile: Int? = nil) {
+        (self.bitDepth, self.width, self.height, self.tile) = (bitDepth, width, height, tile)
+    }
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case width, height, tile
+        case bitDepth = "bit_depth"
+    }
+
+    /// The members that org.hwdaemon.varlink lists.
+    public static let memberNames = MemberNames(CodingKeys.self)
+}
+
+/// Whether a HEIC file can be written, and whether hardware codes its pictures.
+public enum IsStillEncodeSupported: ControlMethod {
+    public static let method = "\(Interface.name).IsStillEncodeSupported"
+
+    public typealias Parameters = StillQuestion
+
+    public struct Reply: Codable, Hashable, Sendable {
+        public var supported: Bool
+        /// Whether a session that does not require hardware gets it.
+        public var hardware: Bool
+        /// The encoder that such a session would use; nil where the file cannot be written.
+        public var encoderID: String?
+        /// Samples of a coded picture; nil where no size is asked about.
+        public var tileWidth: Int?
+        public var tileHeight: Int?
+        /// Coded pictures in a row and in a column; nil where no size is asked about.
+        public var columns: Int?
+        public var rows: Int?
+        /// Why hardware is not used, or why the file cannot be written.
+        public var reason: String?
+
+        public init(encoderID: String?, isHardware: Bool, tiling: StillTiling?, reason: String?) {
+            (supported, hardware, self.encoderID, self.reason) = (encoderID != nil, isHardware, encoderID, reason)
+            (tileWidth, tileHeight) = (tiling?.width, tiling?.height)
+            (columns, rows) = (tiling?.columns, tiling?.rows)
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case supported, hardware, columns, rows, reason
+            case encoderID = "encoder_id"
+            case tileWidth = "tile_width"
+            case tileHeight = "tile_height"
+        }
+    }
+}

@@ -21,8 +21,20 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         for metadata in file.metadata(of: id).prefix(4) {
             guard let tiff = try? file.exif(metadata.id, from: source) else { continue }
             _ = (ExifFields(tiff: tiff), ExifFields.replacingOrientation(in: tiff, with: 1))
+            guard var editor = ExifEditor(tiff), (try? editor.setContentIdentifier("identifier")) != nil else {
+                continue
+            }
+            if ExifFields(tiff: editor.tiff)?.contentIdentifier != "identifier" {
+                fatalError("the identifier is lost")
+            }
         }
+        _ = try? file.replacingExif(of: id, with: ExifEditor().tiff, from: source)
         check(id, file, source)
+    }
+    for number in 1...min(4, max(1, file.sequence?.tracks.first?.samples.count ?? 1)) {
+        guard let picture = try? file.picture(ofSequence: number), let id = picture.primary else { continue }
+        check(id, picture, source)
+        _ = try? picture.alpha(of: id)
     }
     return 0
 }

@@ -42,6 +42,23 @@ import Testing
         #expect(ExifFields.replacingOrientation(in: tiff, with: 1)?.count == tiff.count)
     }
 
+    @Test func theIdentifierOfALivePhotoIsAddedAndReplaced() throws {
+        let camera = try exif(Clips.still)
+        let fields = try #require(ExifFields(tiff: camera))
+        for tiff in [camera, WritingTests.tiff(orientation: 6), nil] {
+            var editor = try #require(tiff.map { ExifEditor($0) } ?? ExifEditor())
+            for identifier in ["FIRST", "01234567-89AB-4CDE-8F01-23456789ABCD"] {
+                _ = try editor.setContentIdentifier(identifier)
+                #expect(ExifFields(tiff: editor.tiff)?.contentIdentifier == identifier)
+            }
+            guard let tiff else { continue }
+            let after = try #require(ExifFields(tiff: editor.tiff))
+            #expect(after.orientation == ExifFields(tiff: tiff)?.orientation)
+            if tiff == camera { #expect(after.make == fields.make && after.exposureTime == fields.exposureTime) }
+        }
+        #expect(ExifEditor([1, 2, 3]) == nil)
+    }
+
     @Test func everyPrefixAndMutationIsReadOrRefused() throws {
         let tiff = try exif(Clips.still)
         for length in 0..<tiff.count { _ = ExifFields(tiff: Array(tiff.prefix(length))) }
@@ -53,6 +70,8 @@ import Testing
                 bytes[Int.random(in: 4..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
             }
             read += ExifFields(tiff: bytes) == nil ? 0 : 1
+            guard var editor = ExifEditor(bytes), (try? editor.setContentIdentifier("X")) != nil else { continue }
+            #expect(ExifFields(tiff: editor.tiff)?.contentIdentifier == "X")
         }
         #expect(read == 5000)
     }

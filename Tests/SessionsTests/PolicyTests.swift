@@ -43,6 +43,27 @@ private let fullMachine = ProbeSnapshot(
         #expect(decoding.codecID == nil && decoding.reason == "/dev/dri/renderD128: no HEVC decoder found on it")
     }
 
+    /// Whether a HEIC file can be written, in which tiles and by what.
+    @Test func answersWhetherStillsAreSupported() {
+        func support(
+            _ side: Int?, _ tile: Int?, _ snapshot: ProbeSnapshot, depth: Int = 8
+        ) -> StillSupport {
+            let size = side.map { PictureSize(width: $0, height: $0) }
+            return StillSupport(bitDepth: depth, size: size, tile: tile, snapshot: snapshot, failures: [])
+        }
+        let grid = support(4000, nil, fullMachine)
+        #expect(grid.codecID == "hw" && grid.isHardware && grid.reason == nil)
+        #expect(grid.tiling?.columns == 8 && grid.tiling?.rows == 8 && grid.tiling?.width == 512)
+        let any = support(nil, nil, bareMachine)
+        #expect(any.codecID == "sw" && !any.isHardware && any.tiling == nil)
+        #expect(any.reason?.contains("no render node") == true)
+        #expect(support(4000, nil, fullMachine, depth: 10).codecID == "sw")
+        #expect(support(6000, 0, fullMachine).reason?.contains("level") == true)
+        #expect(support(6000, 0, fullMachine).codecID == nil)
+        #expect(support(200_000, nil, fullMachine).reason?.contains("391x391 tiles") == true)
+        #expect(support(100, nil, fullMachine, depth: 12).codecID == nil)
+    }
+
     @Test func reportsTheReasonOfTheNode() throws {
         let snapshot = ProbeSnapshot(
             encoders: [software],

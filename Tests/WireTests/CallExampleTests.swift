@@ -43,6 +43,7 @@ import Testing
         try check(ListDecoders.self)
         try check(IsHardwareEncodeSupported.self)
         try check(IsHardwareDecodeSupported.self)
+        try check(IsStillEncodeSupported.self)
         try check(GetSupportedProperties.self)
         try check(CreateCompressionSession.self)
         try check(CreateDecompressionSession.self)

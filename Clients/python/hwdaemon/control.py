@@ -180,6 +180,20 @@ class HardwareSupport:
 
 
 @dataclass(frozen=True)
+class StillSupport:
+    """The reply to IsStillEncodeSupported; the tiles are missing where no size was asked about."""
+
+    supported: bool
+    hardware: bool
+    encoder_id: Optional[str] = None
+    tile_width: Optional[int] = None
+    tile_height: Optional[int] = None
+    columns: Optional[int] = None
+    rows: Optional[int] = None
+    reason: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class Property:
     type: str
     access: str

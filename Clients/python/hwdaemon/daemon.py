@@ -119,6 +119,17 @@ class Daemon:
         question = _present(codec=codec, bit_depth=bit_depth, width=width, height=height)
         return control.typed(control.HardwareSupport, self.call("IsHardwareDecodeSupported", question))
 
+    def is_still_encode_supported(
+        self,
+        width: Optional[int] = None,
+        height: Optional[int] = None,
+        bit_depth: Optional[int] = None,
+        tile: Optional[int] = None,
+    ) -> control.StillSupport:
+        """Whether a HEIC file can be written, and whether hardware codes it; waits up to 15 s for its verification."""
+        question = _present(bit_depth=bit_depth, width=width, height=height, tile=tile)
+        return control.typed(control.StillSupport, self.call("IsStillEncodeSupported", question))
+
     def supported_properties(self, encoder_id: Optional[str] = None) -> Dict[str, control.Property]:
         """The properties of an encoder's or a decoder's sessions, by name; of the software encoder by default."""
         reply = self.call("GetSupportedProperties", _present(encoder_id=encoder_id))

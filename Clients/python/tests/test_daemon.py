@@ -27,6 +27,7 @@ class CallTests(unittest.TestCase):
             self.assertIn("hevc", [decoder.codec for decoder in asked.decoders()])
             self.assertFalse(asked.is_hardware_encode_supported(10, 3840, 2160).supported)
             self.assertTrue(asked.is_hardware_decode_supported().reason)
+            self.assertEqual(asked.is_still_encode_supported(4032, 3024).columns, 8)
             self.assertEqual(asked.supported_properties()["Quality"].access, "live")
             self.assertEqual(asked.probe(verify=False).schema, 2)
             self.assertTrue(asked.metrics().endswith("# EOF\n"))

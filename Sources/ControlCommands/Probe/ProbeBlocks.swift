@@ -69,7 +69,8 @@ enum ProbeBlocks {
         return blocks
     }
 
-    private static func line(_ title: String, _ text: String) -> String {
+    /// A line of a block, wrapped behind its title.
+    static func line(_ title: String, _ text: String) -> String {
         Paragraphs.paragraph("  \(title)", text, indent: indent + 2)
     }
 }

@@ -18,6 +18,7 @@ extension HEIFFile {
         let metas = entries.filter { $0.type == "meta" }
         guard metas.count <= 1 else { throw HEIFError(.malformed, "the file has \(metas.count) meta boxes") }
         if let meta = metas.first {
+            metaBox = (meta.start, meta.body)
             try readMeta(try Self.body(meta, source, limit: HEIFLimits.metaSize))
         }
         if let movie = entries.first(where: { $0.type == "moov" }) {
@@ -42,6 +43,7 @@ extension HEIFFile {
     /// A box at the top level of a file.
     private struct Entry {
         let type: FourCC
+        let start: UInt64
         let body: Range<UInt64>
         /// Whether the file ends inside the box.
         let isCut: Bool
@@ -67,9 +69,10 @@ extension HEIFFile {
             let end = header.isWhole ? position + header.size : fileLength
             entries.append(
                 Entry(
-                    type: header.type, body: min(position + UInt64(header.headerSize), end)..<end,
+                    type: header.type, start: position, body: min(position + UInt64(header.headerSize), end)..<end,
                     isCut: !header.isWhole))
             if !header.isWhole { remark(Self.cutRemark) }
+            endsWithBox = end == fileLength && header.isWhole && head.bigEndian(at: 0, 4) != 0
             position = end
         }
         return entries
@@ -107,7 +110,7 @@ extension HEIFFile {
     }
 
     /// Reads the `meta` box: its children come in any order, and those that depend on others are read after them.
-    private mutating func readMeta(_ body: ArraySlice<UInt8>) throws(HEIFError) {
+    mutating func readMeta(_ body: ArraySlice<UInt8>) throws(HEIFError) {
         var children: [FourCC: ArraySlice<UInt8>] = [:]
         try checkingBoxes { () throws(BoxError) in
             var fields = BoxFields("meta", body)

@@ -26,6 +26,10 @@ public struct HEIFFile: Sendable {
     var itemData: [UInt8] = []
     /// Bytes of the file.
     var fileLength: UInt64 = 0
+    /// Where the `meta` box begins, and its body; nil without one.
+    var metaBox: (start: UInt64, body: Range<UInt64>)?
+    /// Whether the file ends with a box that states its size, so that others can follow.
+    var endsWithBox = false
     /// The entries of `dref` that are this file itself, from 1.
     var ownDataReferences: Set<UInt16> = []
 

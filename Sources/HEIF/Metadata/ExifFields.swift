@@ -18,6 +18,10 @@ public struct ExifFields: Hashable, Sendable {
     public private(set) var fNumber: Double?
     /// In millimeters.
     public private(set) var focalLength: Double?
+    /// The identifier that Apple's cameras write into both parts of a Live Photo (tag 0x0011 of their MakerNote).
+    public private(set) var contentIdentifier: String?
+    /// Whether the colors are in no known space (tag 0xA001, 65535), as cameras say of Display P3.
+    public private(set) var isUncalibrated = false
     /// Where the value of `orientation` is in the structure.
     private var orientationPlace: Int?
 
@@ -39,6 +43,8 @@ public struct ExifFields: Hashable, Sendable {
         static let dateTaken = 0x9003
         static let focalLength = 0x920A
         static let lens = 0xA434
+        static let makerNote = 0x927C
+        static let colorSpace = 0xA001
     }
 
     /// Reads a structure; nil where it is none.
@@ -67,6 +73,9 @@ public struct ExifFields: Hashable, Sendable {
             case Tag.isoSpeed: isoSpeed = reader.integer(entry)
             case Tag.exposureTime: exposureTime = reader.ratio(entry)
             case Tag.fNumber: fNumber = reader.ratio(entry)
+            case Tag.makerNote:
+                contentIdentifier = reader.data(entry).flatMap(AppleMakerNote.init)?.contentIdentifier
+            case Tag.colorSpace: isUncalibrated = reader.integer(entry) == 0xFFFF
             case Tag.focalLength: focalLength = reader.ratio(entry)
             default: continue
             }
@@ -83,86 +92,5 @@ public struct ExifFields: Hashable, Sendable {
         let bytes = [UInt8(truncatingIfNeeded: value), 0]
         copy.replaceSubrange(place..<place + 2, with: reader.isLittleEndian ? bytes : bytes.reversed())
         return copy
-    }
-}
-
-/// Reads the directories of a TIFF structure.
-private struct TIFFReader {
-    /// One field: its tag, type and count, and where it is.
-    struct Entry {
-        let tag: Int
-        let type: Int
-        let count: Int
-        let place: Int
-    }
-
-    let isLittleEndian: Bool
-    private let bytes: [UInt8]
-
-    private static let ascii = 2
-    private static let short = 3
-    private static let long = 4
-    private static let rational = 5
-
-    init?(_ bytes: [UInt8]) {
-        switch bytes.prefix(4) {
-        case [0x49, 0x49, 42, 0]: isLittleEndian = true
-        case [0x4D, 0x4D, 0, 42]: isLittleEndian = false
-        default: return nil
-        }
-        self.bytes = bytes
-    }
-
-    /// The number in `count` bytes; nil where the structure ends before.
-    func number(_ place: Int, _ count: Int) -> Int? {
-        guard place >= 0, count <= bytes.count, place <= bytes.count - count else { return nil }
-        let part = bytes[place..<place + count]
-        return isLittleEndian
-            ? part.reversed().reduce(0) { $0 << 8 | Int($1) } : part.reduce(0) { $0 << 8 | Int($1) }
-    }
-
-    /// The fields of a directory, as many as there are bytes for.
-    func entries(at directory: Int, most: Int) -> [Entry] {
-        guard let count = number(directory, 2) else { return [] }
-        return (0..<min(count, most)).compactMap { index in
-            let place = directory + 2 + 12 * index
-            guard let tag = number(place, 2), let type = number(place + 2, 2), let count = number(place + 4, 4),
-                number(place + 8, 4) != nil
-            else { return nil }
-            return Entry(tag: tag, type: type, count: count, place: place)
-        }
-    }
-
-    func entry(_ tag: Int, ofDirectoryAt directory: Int, most: Int) -> Entry? {
-        entries(at: directory, most: most).first { $0.tag == tag }
-    }
-
-    /// A whole number; the first of several.
-    func integer(_ entry: Entry) -> Int? {
-        guard entry.count > 0 else { return nil }
-        switch entry.type {
-        case Self.short: return number(entry.count <= 2 ? entry.place + 8 : number(entry.place + 8, 4) ?? -1, 2)
-        case Self.long: return number(entry.count == 1 ? entry.place + 8 : number(entry.place + 8, 4) ?? -1, 4)
-        default: return nil
-        }
-    }
-
-    func ratio(_ entry: Entry) -> Double? {
-        guard entry.type == Self.rational, entry.count > 0, let place = number(entry.place + 8, 4),
-            let numerator = number(place, 4), let denominator = number(place + 4, 4), denominator > 0
-        else { return nil }
-        return Double(numerator) / Double(denominator)
-    }
-
-    /// A text without the NUL and spaces at its end; nil where it is empty.
-    func text(_ entry: Entry, most: Int) -> String? {
-        guard entry.type == Self.ascii, entry.count > 0 else { return nil }
-        let length = min(entry.count, most)
-        guard let place = entry.count <= 4 ? entry.place + 8 : number(entry.place + 8, 4), place >= 0,
-            length <= bytes.count, place <= bytes.count - length
-        else { return nil }
-        let part = bytes[place..<place + length].prefix { $0 != 0 }
-        let end = part.lastIndex { $0 != 32 }.map { $0 + 1 } ?? part.startIndex
-        return end == part.startIndex ? nil : String(decoding: part[..<end], as: UTF8.self)
     }
 }

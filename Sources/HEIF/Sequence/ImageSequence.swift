@@ -16,6 +16,10 @@ public struct ImageSequence: Sendable {
         public let sampleEntry: FourCC
         /// The record of HEVC pictures.
         public let hevc: DecoderConfigurationRecord?
+        /// The colors that the sample entry states.
+        public let colors: [ColorInformation]
+        /// The part of a coded picture that is shown; nil for all of it.
+        public let aperture: CleanAperture?
         /// What an auxiliary track is; nil for others.
         public let auxiliary: (kind: AuxiliaryKind, urn: String)?
         /// Tracks that an auxiliary one belongs to.
@@ -24,6 +28,8 @@ public struct ImageSequence: Sendable {
         public let isIntraOnly: Bool?
         /// Ticks per second.
         public let timeScale: Int
+        /// Of all pictures, in ticks.
+        public let duration: UInt64
         /// The pictures, in decoding order.
         public let samples: SampleTable
         /// Edits of the track's time line: what is shown, in ticks of the movie.
@@ -84,6 +90,12 @@ extension ImageSequence.Track {
         (self.width, self.height) = (Int(width), Int(height))
         sampleEntry = entry.type
         timeScale = Int(scale)
+        duration = header.fields.bigEndian(at: header.offsetAfterTimes + 4, header.fields.first == 1 ? 8 : 4) ?? 0
+        colors = entry.children.filter { $0.type == "colr" }.compactMap { box in
+            var fields = BoxFields("colr", box.fields[...])
+            return try? ColorInformation(&fields)
+        }
+        aperture = entry.first("clap").flatMap { CleanAperture($0.fields) }
         if let record = entry.first("hvcC") {
             guard let hevc = try? DecoderConfigurationRecord(bytes: record.fields) else {
                 throw BoxError("the hvcC record of track \(id) is damaged")

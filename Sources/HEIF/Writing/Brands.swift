@@ -7,13 +7,24 @@ struct Brands: Sendable {
     private var major: FourCC
     private var compatible: [FourCC]
 
+    /// The brands of an image sequence with a primary picture, whose pictures are HEVC of one profile.
+    ///
+    /// Readers of still pictures alone find `heic` or `heix` among the compatible ones.
+    static func sequence(of file: StillFile) throws(HEIFError) -> Brands {
+        var brands = try Brands(file)
+        let isMain = brands.major == "heic"
+        brands.compatible = [isMain ? "hevc" : "hevx"] + brands.compatible + ["msf1", "iso8"]
+        brands.major = isMain ? "hevc" : "hevx"
+        return brands
+    }
+
     /// The most pixels of a picture to those of the next smaller one, and of the largest that needs no smaller one
     /// (ISO/IEC 23000-22 7.3.8).
     private static let mostStep = 200
     private static let mostPixels = 128_000_000
 
     init(_ file: StillFile) throws(HEIFError) {
-        let record = file.pictures[0].configuration
+        let record = file.pictures[file.primary].configuration
         // Main or Main Still Picture.
         let isMain = record.profile.profileCompatibilityFlags >> 28 & 0b101 != 0
         major = isMain ? "heic" : "heix"
@@ -37,7 +48,9 @@ struct Brands: Sendable {
                 return false
             }
             let pixels = picture.width * picture.height
-            guard tiling.isGrid, index == 0, let thumbnail = file.thumbnail else { return pixels <= mostPixels }
+            guard tiling.isGrid, index == file.primary, let thumbnail = file.thumbnail else {
+                return pixels <= mostPixels
+            }
             let smaller = thumbnail.width * thumbnail.height
             return smaller <= mostPixels && pixels <= mostStep * smaller
         }

@@ -24,13 +24,15 @@ public struct StillPicture: Sendable {
     }
 }
 
-/// An auxiliary picture that is written with the primary one.
+/// An auxiliary picture that is written with one of the pictures.
 public struct StillAuxiliary: Sendable {
     public var picture: StillPicture
+    /// The picture that it belongs to, by its place in `StillFile`.
+    public var master = 0
     public var urn: String
     /// What follows the URN: an SEI message for depth.
     public var subtype: [UInt8] = []
-    /// For alpha: the samples of the primary picture are multiplied by it.
+    /// For alpha: the samples of that picture are multiplied by it.
     public var isPremultiplied = false
     /// Whether an XMP document describes it.
     public var hasXMP = false
@@ -43,13 +45,15 @@ public struct StillAuxiliary: Sendable {
     }
 }
 
-/// The contents of a HEIC file: one picture or a burst, with what belongs to the first one.
+/// The contents of a HEIC file: one picture or a burst, with what belongs to the primary one.
 public struct StillFile: Sendable {
-    /// The first is the primary one; several are a burst.
+    /// Several are a burst.
     public var pictures: [StillPicture]
+    /// The primary picture, by its place.
+    public var primary = 0
     /// Of the primary picture.
     public var thumbnail: StillPicture?
-    /// Of the primary picture.
+    /// Auxiliary pictures of any of them.
     public var auxiliaries: [StillAuxiliary] = []
     /// Whether an Exif item describes the primary picture.
     public var hasExif = false

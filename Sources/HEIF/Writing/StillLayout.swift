@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
 internal import HWDHEVC
+internal import HWDModel
 
 /// The layout of a HEIC file: `ftyp`, `meta`, then the data in `mdat`.
 ///
@@ -69,7 +70,7 @@ public struct StillLayout: Sendable {
 }
 
 /// Assigns item ids and collects the items of a file.
-private struct LayoutBuilder {
+struct LayoutBuilder {
     var meta = MetaWriter()
     /// Parts in the order of the file, with the rank of each.
     private var ranked: [(rank: Int, part: StillPart)] = []
@@ -89,31 +90,35 @@ private struct LayoutBuilder {
     }
 
     mutating func add(_ file: StillFile) throws(HEIFError) {
-        guard !file.pictures.isEmpty else { throw HEIFError(.malformed, "a file needs a picture") }
+        guard file.pictures.indices.contains(file.primary),
+            file.auxiliaries.allSatisfy({ file.pictures.indices.contains($0.master) })
+        else {
+            throw HEIFError(.malformed, "a file needs a primary picture, and auxiliary ones belong to pictures")
+        }
         meta.usesLargeOffsets = file.usesLargeOffsets
         var pictures: [UInt32] = []
         for (index, picture) in file.pictures.enumerated() {
             pictures.append(try add(picture, .picture(index), rank: Rank.picture, auxiliary: nil))
         }
-        let primary = pictures[0]
+        let primary = pictures[file.primary]
         meta.primary = primary
         if var thumbnail = file.thumbnail {
-            thumbnail.orientation = file.pictures[0].orientation
+            thumbnail.orientation = file.pictures[file.primary].orientation
             let id = try add(thumbnail, .thumbnail, rank: Rank.thumbnail, auxiliary: nil, isHidden: false)
             meta.references.append(("thmb", id, [primary]))
         }
         for (index, auxiliary) in file.auxiliaries.enumerated() {
-            try add(auxiliary, index, of: file.pictures[0], primary)
+            try add(auxiliary, index, of: file.pictures[auxiliary.master], pictures[auxiliary.master])
         }
         if file.hasExif { addMetadata("Exif", .exif, of: primary) }
-        if file.hasXMP { addMetadata("mime", .xmp(.picture(0)), of: primary) }
+        if file.hasXMP { addMetadata("mime", .xmp(.picture(file.primary)), of: primary) }
         if pictures.count > 1 {
             meta.groups.append(EntityGroup(type: "brst", id: nextID, entities: pictures))
         }
     }
 
     private mutating func add(
-        _ auxiliary: StillAuxiliary, _ index: Int, of master: StillPicture, _ primary: UInt32
+        _ auxiliary: StillAuxiliary, _ index: Int, of master: StillPicture, _ masterID: UInt32
     ) throws(HEIFError) {
         var picture = auxiliary.picture
         // Readers drop an alpha that is not turned as its picture is.
@@ -126,8 +131,8 @@ private struct LayoutBuilder {
             )
         }
         let id = try add(picture, .auxiliary(index), rank: Rank.auxiliary, auxiliary: auxiliary)
-        meta.references.append(("auxl", id, [primary]))
-        if auxiliary.isPremultiplied { meta.references.append(("prem", primary, [id])) }
+        meta.references.append(("auxl", id, [masterID]))
+        if auxiliary.isPremultiplied { meta.references.append(("prem", masterID, [id])) }
         if auxiliary.hasXMP { addMetadata("mime", .xmp(.auxiliary(index)), of: id) }
     }
 
@@ -203,9 +208,6 @@ struct Tiling {
     /// Whether the picture is a grid: several tiles, or one of which a part is shown.
     let isGrid: Bool
 
-    /// Readers refuse smaller tiles of a grid.
-    private static let smallestSide = 64
-
     init(_ picture: StillPicture) throws(HEIFError) {
         let sps = try Self.sequence(picture.configuration)
         (tileWidth, tileHeight) = (sps.width, sps.height)
@@ -215,12 +217,14 @@ struct Tiling {
         columns = (picture.width + tileWidth - 1) / tileWidth
         rows = (picture.height + tileHeight - 1) / tileHeight
         isGrid = picture.width != tileWidth || picture.height != tileHeight
-        guard rows <= 256, columns <= 256, rows * columns <= 0xFFFF else {
+        guard rows <= StillTiling.mostTiles, columns <= StillTiling.mostTiles,
+            rows * columns <= StillTiling.mostReferences
+        else {
             throw HEIFError(
                 .limit,
                 "\(picture.width)x\(picture.height) samples need \(columns)x\(rows) tiles, a grid has 256x255")
         }
-        guard !isGrid || min(tileWidth, tileHeight) >= Self.smallestSide else {
+        guard !isGrid || min(tileWidth, tileHeight) >= StillTiling.smallestSide else {
             throw HEIFError(.malformed, "tiles of \(tileWidth)x\(tileHeight) are smaller than 64x64")
         }
     }

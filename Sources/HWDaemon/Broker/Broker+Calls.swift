@@ -31,6 +31,7 @@ extension Broker {
             case ListDecoders.method: listDecoders(connection)
             case IsHardwareEncodeSupported.method: try isEncodeSupported(call, connection)
             case IsHardwareDecodeSupported.method: try isDecodeSupported(call, connection)
+            case IsStillEncodeSupported.method: try isStillEncodeSupported(call, connection)
             case GetSupportedProperties.method: try supportedProperties(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)

@@ -6,7 +6,7 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-// Device nodes that come and go; answers ListDecoders, IsHardwareEncodeSupported and IsHardwareDecodeSupported.
+// Device nodes that come and go; answers ListDecoders and whether hardware encodes, decodes and writes stills.
 extension Broker {
     /// Probes the machine again whenever a device node comes, goes or is replaced.
     func watchNodes() {
@@ -53,6 +53,38 @@ extension Broker {
                 with: IsHardwareDecodeSupported.Reply(decoderID: support.codecID, reason: support.reason))
         }
     }
+
+    /// Replies whether a HEIC file can be written, once hardware is verified.
+    func isStillEncodeSupported(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        let question = try call.checkedParameters(StillQuestion.self)
+        try HardwareQuestion(bitDepth: question.bitDepth).check()
+        let sides = 1...Self.mostStillSide
+        if let width = question.width, !sides.contains(width) { throw .invalidParameter("width") }
+        if let height = question.height, !sides.contains(height) { throw .invalidParameter("height") }
+        if (question.width == nil) != (question.height == nil) {
+            throw .invalidParameter(question.width == nil ? "width" : "height")
+        }
+        let tiles = StillTiling.smallestSide...CompressionRequest.maxDimension
+        if let tile = question.tile, tile != 0, !tiles.contains(tile) || tile % 2 != 0 {
+            throw .invalidParameter("tile")
+        }
+        prober.whenVerified(for: .compression, isRequired: true) { [weak self] snapshot in
+            guard let self else { return }
+            let size = question.width.flatMap { width in
+                question.height.map { PictureSize(width: width, height: $0) }
+            }
+            let support = StillSupport(
+                bitDepth: question.bitDepth ?? 8, size: size, tile: question.tile, snapshot: snapshot,
+                failures: failures(of: .compression, snapshot))
+            connection.reply(
+                with: IsStillEncodeSupported.Reply(
+                    encoderID: support.codecID, isHardware: support.isHardware, tiling: support.tiling,
+                    reason: support.reason))
+        }
+    }
+
+    /// Samples on a side of a still picture that can be asked about.
+    private static let mostStillSide = 1 << 24
 
     private func answer(
         _ call: VarlinkCall, for kind: SessionKind,

@@ -20,6 +20,7 @@ enum ProtocolFeatures {
         "alpha", "applied-hdr-metadata", "checked-members", "checked-reserved-fields", "complete-frames-until",
         "compression", "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
         "live-compression-properties", "max-temporal-level", "multi-pass", "pixel-transfer", "quality-metrics",
-        "resumed-sessions", "rgb-frames", "scaled-frames", "scaling", "session-priority", "waiting-sessions",
+        "resumed-sessions", "rgb-frames", "scaled-frames", "scaling", "session-priority",
+        "still-support", "waiting-sessions",
     ]
 }

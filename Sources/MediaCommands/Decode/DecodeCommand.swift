@@ -23,6 +23,7 @@ struct DecodeCommand: ParsableCommand {
               hwctl decode --background 00ff00 title.mov title.y4m
               hwctl decode photo.heic photo.jpg
               hwctl decode --region 1000x800+2000+1500 photo.heic part.png
+              hwctl decode --frame 3 sticker.heics third.png
 
             INPUT is any file that libavformat reads. HEVC is decoded by the daemon, in hardware where that is verified; \
             other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
@@ -62,7 +63,8 @@ struct DecodeCommand: ParsableCommand {
             session, cropped, turned and mirrored as its properties say, and written as .png (with its alpha and ICC profile), \
             .jpg (upright, with Exif of orientation 1), .y4m, .yuv or .raw. With --region only the tiles of that part are read. \
             --thumbnail takes the smallest embedded thumbnail that suffices, and scales down. --aux writes the alpha, depth or \
-            gain map in gray. JPEG, AVCI and other items that no session takes are decoded in this process.
+            gain map in gray. Of an image sequence (.heics) all pictures are decoded as of a video, without alpha, or with --frame \
+            one. JPEG, AVCI and other items that no session takes are decoded in this process.
             """)
 
     /// What converts to RGB.

@@ -7,7 +7,7 @@ internal import HWDModel
 
 extension EncodeCommand {
     var input: String { files.first ?? "-" }
-    var output: String { files.count > 1 ? files[1] : "-" }
+    var output: String { files.count > 1 ? files[files.count - 1] : "-" }
 
     func run() throws {
         if check {

@@ -65,7 +65,7 @@ extension EncodeCommand {
             }
             return
         }
-        guard isBatch ? !files.isEmpty : files.count == 2 else {
+        guard isBatch ? !files.isEmpty : files.count == 2 || isStill else {
             throw ValidationError(
                 files.count < 2
                     ? "Missing expected argument: an INPUT and an OUTPUT."

@@ -29,6 +29,8 @@ struct EncodeCommand: ParsableCommand {
               hwctl encode --segment 2/32 film.mov part-2.mov
               hwctl encode --parallel 4 film.mov film-hevc.mov
               hwctl encode --exif copy photo.jpg photo.heic
+              hwctl encode --burst --cover 2 1.jpg 2.jpg 3.jpg burst.heic
+              hwctl encode --alpha straight sticker.gif sticker.heics
 
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
             Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
@@ -100,7 +102,10 @@ struct EncodeCommand: ParsableCommand {
             A .heic holds one picture, of a file in any format that libavcodec reads, or of another HEIC file: in one tile up to \
             512 samples on a side, else in a grid of 512x512 tiles, which one session codes with one quantizer (40 - 38 · \
             quality). Pictures of RGB become full-range Y'CbCr; more than 8 bits become 10. --alpha adds alpha as a picture of its \
-            own. What Exif says of the orientation is done by the file's own properties, and Exif's is set to 1.
+            own. What Exif says of the orientation is done by the file's own properties, and Exif's is set to 1. With --burst it \
+            holds several pictures in a group of type brst; thumbnail, Exif and maps are those of the --cover. A .heics is an \
+            image sequence of pictures and videos, each picture decoded on its own and shown as long as its file says, or by \
+            --frame-rate; its --cover is what viewers of pictures show.
 
             Without --bitrate, --quality or --qp the quality is \(PropertyTable.defaultQuality). The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
@@ -124,7 +129,7 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp(
             """
             INPUT and OUTPUT: a video or pictures such as frame-%04d.png, and a .mov, .mp4, .mkv, .ts, .nut, .hevc or .heic; - is \
-            standard input or output. With --output-dir all are inputs.
+            standard input or output. With --output-dir all are inputs; a .heic with --burst and a .heics have several.
             """, valueName: "file"))
     var files: [String]
 

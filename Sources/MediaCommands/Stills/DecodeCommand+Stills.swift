@@ -10,7 +10,7 @@ extension DecodeCommand {
         let found = try StillInput.open(input)
         if let found, !found.isSequence || still.given != nil {
             try checkStillOptions()
-            return found
+            return try still.frame.map { try found.picture(ofSequence: $0) } ?? found
         }
         if let option = still.given {
             throw CommandFailure(.usage, "\(option) is for HEIC and HEIF files, which \(input) is not")

@@ -8,9 +8,12 @@ internal import HWDSessions
 extension EncodeCommand {
     /// Whether the output is a HEIC file, by its name.
     var isStill: Bool {
-        files.count == 2 && outputs.outputDir == nil && !check
-            && [".heic", ".heif"].contains { output.lowercased().hasSuffix($0) }
+        files.count >= 2 && outputs.outputDir == nil && !check
+            && [".heic", ".heif", ".heics", ".heifs"].contains { output.lowercased().hasSuffix($0) }
     }
+
+    /// Whether the output is an image sequence, by its name.
+    private var isSequence: Bool { isStill && output.lowercased().hasSuffix("s") }
 
     /// Refuses options of HEIC files for other outputs, and options of videos for HEIC files.
     func validateStill() throws {
@@ -26,7 +29,7 @@ extension EncodeCommand {
             ("--keyframe-interval", keyframeInterval != nil), ("--max-level", maxLevel != nil),
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil),
-            ("--frame-rate", frameRate != nil), ("--keep-partial", keepPartial), ("--retag", retag),
+            ("--frame-rate", frameRate != nil && !isSequence), ("--keep-partial", keepPartial), ("--retag", retag),
             ("--hdr", hdr != .preserve), ("--start", time.start != nil), ("--to", outputs.to != nil),
         ]
         if let (name, _) = videoOptions.first(where: \.1) {
@@ -35,18 +38,53 @@ extension EncodeCommand {
         if let option = picture.words.first {
             throw ValidationError("\(option.name) is for videos: \(output) is a HEIC file.")
         }
-        guard input != "-" else { throw ValidationError("A HEIC file is made of a file, not of standard input.") }
+        guard !files.contains("-") else {
+            throw ValidationError("A HEIC file is made of files, not of standard input.")
+        }
+        try validateSeveralStills()
+    }
+
+    /// Refuses options that do not fit a burst or an image sequence.
+    private func validateSeveralStills() throws {
+        let count = files.count - 1
+        if isSequence {
+            let others: [(String, Bool)] = [
+                ("--burst", still.burst), ("--tile", still.tile != nil), ("--thumbnail", still.thumbnail != nil),
+                ("--exif", still.exif != nil), ("--xmp", still.xmp != nil),
+                ("--depth-map", still.depthMap != nil), ("--gain-map", still.gainMap != nil),
+            ]
+            if let (name, _) = others.first(where: \.1) {
+                throw ValidationError("\(name) is for pictures: \(output) is an image sequence.")
+            }
+            if alpha == .premultiplied {
+                throw ValidationError("Readers of image sequences take alpha to be straight: use --alpha straight.")
+            }
+            return
+        }
+        guard count == 1 || still.burst else {
+            throw ValidationError(
+                "\(count) pictures in one file are a burst (--burst), or an image sequence (.heics).")
+        }
+        if still.burst, count < 2 { throw ValidationError("--burst takes two pictures or more.") }
+        if let cover = still.cover, cover > count {
+            throw ValidationError("--cover \(cover) is no picture: there are \(count).")
+        }
     }
 
     /// Writes a HEIC file.
     func encodeStill() throws {
-        let file = FilePair(input: input, output: output)
-        guard try outputs.replacing.writes(file) else { return Console.file("\(output): exists, skipped") }
-        try StillEncodeJob(request: stillRequest(file)).run(try Interruption())
+        guard try outputs.replacing.writes(FilePair(input: input, output: output)) else {
+            return Console.file("\(output): exists, skipped")
+        }
+        let interruption = try Interruption()
+        if isSequence { return try SequenceEncodeJob(request: stillRequest).run(interruption) }
+        try StillEncodeJob(request: stillRequest).run(interruption)
     }
 
-    private func stillRequest(_ file: FilePair) -> StillEncodeJob.Request {
-        var request = StillEncodeJob.Request(file: file)
+    private var stillRequest: StillEncodeJob.Request {
+        var request = StillEncodeJob.Request(inputs: Array(files.dropLast()), output: output)
+        request.cover = (still.cover ?? 1) - 1
+        request.frameRate = frameRate.flatMap { Rational(text: $0) }
         request.specification = specification
         // Quality as of a rate factor would give every tile another quantizer, and seams.
         var properties = properties

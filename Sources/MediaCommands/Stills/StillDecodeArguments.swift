@@ -18,6 +18,11 @@ struct StillDecodeArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Of a HEIC image sequence, its picture of this number, from 1, with its alpha.", valueName: "n"))
+    var frame: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Of a HEIC picture, decode this part alone, in samples of the shown picture.", valueName: "WxH+X+Y"))
     var region: String?
 
@@ -38,6 +43,7 @@ struct StillDecodeArguments: ParsableArguments {
     /// The first option that is given; nil without any.
     var given: String? {
         if item != nil { return "--item" }
+        if frame != nil { return "--frame" }
         if region != nil { return "--region" }
         if thumbnail != nil { return "--thumbnail" }
         if aux != nil { return "--aux" }
@@ -63,6 +69,10 @@ struct StillDecodeArguments: ParsableArguments {
         }
         if let thumbnail, !(1...65536).contains(thumbnail) {
             throw ValidationError("--thumbnail takes a number from 1 to 65536, not \(thumbnail).")
+        }
+        if let frame, frame < 1 { throw ValidationError("--frame takes the number of a picture, from 1.") }
+        if item != nil, frame != nil {
+            throw ValidationError("--item and --frame contradict each other: use one of them.")
         }
         if region != nil, thumbnail != nil {
             throw ValidationError("--region and --thumbnail contradict each other: use one of them.")

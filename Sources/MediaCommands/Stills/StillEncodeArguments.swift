@@ -49,12 +49,21 @@ struct StillEncodeArguments: ParsableArguments {
     @Option(help: ArgumentHelp("Put this picture into a HEIC file as its gain map.", valueName: "file"))
     var gainMap: String?
 
+    @Flag(help: "Put several pictures into one HEIC file as a burst.")
+    var burst = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Of a burst or an image sequence, the picture that is shown first; 1 by default.", valueName: "n"))
+    var cover: Int?
+
     /// The options that are given.
     var words: [OptionWord] {
         let words: [OptionWord?] = [
             OptionWord("--tile", tile), OptionWord("--thumbnail", thumbnail), OptionWord("--exif", exif),
             OptionWord("--xmp", xmp), OptionWord("--icc", icc), OptionWord("--primaries", primaries?.rawValue),
             OptionWord("--depth-map", depthMap), OptionWord("--gain-map", gainMap),
+            OptionWord("--burst", isGiven: burst), OptionWord("--cover", cover),
         ]
         return words.compactMap { $0 }
     }
@@ -66,5 +75,6 @@ struct StillEncodeArguments: ParsableArguments {
         if let thumbnail, thumbnail != 0, !(16...4096).contains(thumbnail) {
             throw ValidationError("--thumbnail takes 0 or a number from 16 to 4096, not \(thumbnail).")
         }
+        if let cover, cover < 1 { throw ValidationError("--cover takes the number of a picture, from 1.") }
     }
 }

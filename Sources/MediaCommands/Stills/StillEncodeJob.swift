@@ -6,11 +6,13 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// One run of `hwctl encode` to a HEIC file: picture → tiles → sessions → items.
+/// One run of `hwctl encode` to a HEIC file: pictures → tiles → sessions → items.
 struct StillEncodeJob {
     /// What to write, and how.
     struct Request {
-        var file: FilePair
+        /// Several are a burst or an image sequence.
+        var inputs: [String]
+        var output: String
         var specification: [PropertyKey: PropertyValue] = [:]
         /// Speed and quantizer.
         var properties: [PropertyKey: PropertyValue] = [:]
@@ -21,101 +23,102 @@ struct StillEncodeJob {
         var tile: Int?
         /// The most samples on a side of the thumbnail; 0 for none.
         var thumbnail = 320
+        /// The input that is shown first, by its place.
+        var cover = 0
+        /// Pictures per second of a sequence's inputs that have no times; nil is 25.
+        var frameRate: Rational?
         var exif: String?
         var xmp: String?
         var icc: String?
         var depthMap: String?
         var gainMap: String?
         var json = false
+
+        /// Files that must not be replaced.
+        var readFiles: [String] {
+            inputs + [exif == "copy" ? nil : exif, xmp, icc, depthMap, gainMap].compactMap { $0 }
+        }
+
+        /// The ICC profile that replaces those of inputs; nil keeps them.
+        func profile() throws(MediaError) -> [UInt8]? {
+            guard let icc else { return nil }
+            return try WholeFile.read(icc, most: HEIFLimits.profileSize)
+        }
+
+        /// What codes alpha.
+        func alphaEncoder(_ encoder: StillEncoder) -> StillEncoder {
+            var properties = properties
+            if let alphaQP { properties[.qp] = .int(alphaQP) }
+            return StillEncoder(
+                daemon: encoder.daemon, specification: specification, properties: properties,
+                interruption: encoder.interruption)
+        }
     }
 
     /// The most bytes of documents that are put into a file.
     private static let mostXMP = 16 << 20
 
     let request: Request
-    private var input: String { request.file.input }
-    private var output: String { request.file.output }
-    /// Files that must not be replaced.
-    private var inputs: [String] {
-        let others: [String?] = [
-            input, request.exif == "copy" ? nil : request.exif, request.xmp, request.icc, request.depthMap,
-            request.gainMap,
-        ]
-        return others.compactMap { $0 }
-    }
 
     func run(_ interruption: Interruption) throws {
         interruption.onSignal {}
         let progress = Progress(total: nil)
-        let (exif, orientation) = try exif()
-        let xmp = try request.xmp.map { try StillBytesOfFile.read($0, most: Self.mostXMP) }
-        let profile = try request.icc.map { try StillBytesOfFile.read($0, most: HEIFLimits.profileSize) }
+        let xmp = try request.xmp.map { try WholeFile.read($0, most: Self.mostXMP) }
+        let profile = try request.profile()
+        // Before pictures are coded: what is missing is reported at once.
+        let described = try request.inputs.enumerated().map { index, path in
+            let other = request.exif == "copy" ? path : request.exif
+            return try StillSource.exif(of: path, from: index == request.cover ? other : nil)
+        }
         let daemon = try Daemon.findAndReport()
-        let (pixels, isUpright) = try pixels(daemon, interruption)
-        if pixels.hasAlpha, pixels.alpha == nil { Console.note("alpha is left out; --alpha straight keeps it") }
+        let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
         let encoder = StillEncoder(
             daemon: daemon, specification: request.specification, properties: request.properties,
             interruption: interruption)
-        var (still, created) = try encoder.encode(pixels.canvas, color: pixels.color, tile: request.tile)
-        describe(&still, pixels, profile ?? pixels.profile)
-        still.picture.orientation = isUpright ? .upright : orientation
-        var contents = StillFileContents([still])
-        (contents.exif, contents.xmp) = (exif, xmp)
-        contents.thumbnail = try thumbnail(pixels, profile ?? pixels.profile, encoder)
-        try addAuxiliaries(to: &contents, pixels, encoder)
-        let bytes = try contents.write(to: output, inputs: inputs)
-        try StillEncodeSummary(
-            file: request.file, created: created, still: still, auxiliaries: contents.auxiliaries.map(\.kind),
-            seconds: progress.seconds, bytes: bytes
-        ).report(json: request.json)
-    }
-
-    /// Exif with orientation 1, and the orientation that the picture gets instead.
-    private func exif() throws -> (tiff: [UInt8]?, orientation: Orientation) {
-        let path = request.exif == "copy" || request.exif == nil ? input : request.exif ?? input
-        guard let tiff = path == "-" ? nil : try ExifSource.read(path) else {
-            guard request.exif == nil else { throw MediaError(.badInput, "\(path) has no Exif") }
-            return (nil, .upright)
-        }
-        let orientation = Orientation(exif: ExifFields(tiff: tiff)?.orientation ?? 1)
-        guard request.exif != nil else { return (nil, orientation) }
-        return (ExifFields.replacingOrientation(in: tiff, with: 1), orientation)
-    }
-
-    /// The picture, and whether it is upright whatever Exif says.
-    private func pixels(_ daemon: Daemon, _ interruption: Interruption) throws -> (StillPixels, Bool) {
-        guard let still = try StillInput.open(input), let primary = still.file.primary else {
-            return (try StillReader.read(input, request.source), false)
-        }
-        let tiles = StillTiles(still, [:], daemon: { daemon }, isInterrupted: { interruption.isSet })
-        let (canvas, color) = try StillPainter(input: still, tiles: tiles).paint(primary, part: nil, alpha: nil)
-        var pixels = StillPixels(canvas: canvas, color: color.color)
-        pixels.profile = color.profile
-        let alpha = try still.naming { () throws(HEIFError) in try still.file.alpha(of: primary) }
-        pixels.hasAlpha = alpha != nil
-        if let mode = request.source.alpha {
-            guard let alpha else { throw MediaError(.badInput, "\(input) has no alpha: leave --alpha out") }
-            guard alpha.isPremultiplied == (mode == .premultiplied) else {
-                throw MediaError(
-                    .unsupported,
-                    "\(input) has \(alpha.isPremultiplied ? "premultiplied" : "straight") alpha, which is kept")
+        var contents = StillFileContents([])
+        var created: CreateCompressionSession.Reply?
+        (contents.exif, contents.xmp, contents.primary) = (described[request.cover].tiff, xmp, request.cover)
+        for (index, path) in request.inputs.enumerated() {
+            let (pixels, isUpright) = try source.read(path)
+            pixels.note(path)
+            if described[index].isUncalibrated, profile == nil, pixels.profile == nil,
+                request.source.primaries == nil
+            {
+                // Cameras say so of Display P3.
+                Console.note(
+                    "\(path): its colors are of no space that Exif names, and it has no ICC profile; --primaries p3 says that they are Display P3's"
+                )
             }
-            let part = PixelRect(width: canvas.width, height: canvas.height)
-            let (mask, _) = try StillPainter(input: still, tiles: tiles)
-                .paint(alpha.picture.item.id, part: part, alpha: nil)
-            mask.makeGray()
-            pixels.alpha = mask
+            let reply = try add(
+                pixels, profile, isUpright ? .upright : described[index].orientation, to: &contents, encoder)
+            created = created ?? reply
         }
-        return (pixels, true)
+        try addMaps(to: &contents, encoder)
+        let bytes = try contents.write(to: request.output, inputs: request.readFiles)
+        guard let created else { return }
+        try StillEncodeSummary(request, created, contents, seconds: progress.seconds, bytes: bytes)
+            .report(json: request.json)
     }
 
-    private func describe(_ still: inout CodedStill, _ pixels: StillPixels, _ profile: [UInt8]?) {
-        let color = pixels.color
-        let points = ColorInformation.CodePoints(
-            primaries: Int(color.primaries), transfer: Int(color.transfer), matrix: Int(color.matrix),
-            isFullRange: color.isFullRange)
-        still.picture.colors =
-            (profile.map { [.profile($0, isRestricted: false)] } ?? []) + [.codePoints(points)]
+    /// Codes a picture with what belongs to it.
+    private func add(
+        _ pixels: StillPixels, _ profile: [UInt8]?, _ orientation: Orientation,
+        to contents: inout StillFileContents,
+        _ encoder: StillEncoder
+    ) throws -> CreateCompressionSession.Reply {
+        let index = contents.pictures.count
+        var (still, created) = try encoder.encode(pixels.canvas, color: pixels.color, tile: request.tile)
+        pixels.describe(&still, profile)
+        still.picture.orientation = orientation
+        contents.pictures.append(still)
+        if index == request.cover { contents.thumbnail = try thumbnail(pixels, profile, encoder) }
+        if let alpha = pixels.alpha {
+            let (still, _) = try request.alphaEncoder(encoder).encode(alpha, color: nil, tile: request.tile)
+            var auxiliary = StillFileContents.Auxiliary(.alpha, still, of: index)
+            auxiliary.isPremultiplied = request.source.alpha == .premultiplied
+            contents.auxiliaries.append(auxiliary)
+        }
+        return created
     }
 
     private func thumbnail(
@@ -127,29 +130,21 @@ struct StillEncodeJob {
         func even(_ side: Int) -> Int { max(2, (side + 1) / 2 * 2) }
         let small = try canvas.scaled(width: even(size.width), height: even(size.height))
         var (still, _) = try encoder.encode(small, color: pixels.color, tile: 0)
-        describe(&still, pixels, profile)
+        pixels.describe(&still, profile)
         return still
     }
 
-    private func addAuxiliaries(
-        to contents: inout StillFileContents, _ pixels: StillPixels, _ encoder: StillEncoder
-    ) throws {
-        if let alpha = pixels.alpha {
-            var properties = request.properties
-            if let qp = request.alphaQP { properties[.qp] = .int(qp) }
-            let alphaEncoder = StillEncoder(
-                daemon: encoder.daemon, specification: request.specification, properties: properties,
-                interruption: encoder.interruption)
-            let (still, _) = try alphaEncoder.encode(alpha, color: nil, tile: request.tile)
-            contents.auxiliaries.append((.alpha, still, request.source.alpha == .premultiplied, nil))
-        }
+    /// Adds the depth and the gain map of the cover.
+    private func addMaps(to contents: inout StillFileContents, _ encoder: StillEncoder) throws {
         for (kind, path) in [(AuxiliaryKind.depth, request.depthMap), (.gainMap, request.gainMap)] {
             guard let path else { continue }
             var options = StillReader.Options()
             options.isGray = true
             let gray = try StillReader.read(path, options)
             let (still, _) = try encoder.encode(gray.canvas, color: nil, tile: request.tile)
-            contents.auxiliaries.append((kind, still, false, kind == .gainMap ? Self.gainMapXMP : nil))
+            var auxiliary = StillFileContents.Auxiliary(kind, still, of: request.cover)
+            if kind == .gainMap { auxiliary.xmp = Self.gainMapXMP }
+            contents.auxiliaries.append(auxiliary)
         }
     }
 
@@ -160,51 +155,4 @@ struct StillEncodeJob {
         <rdf:Description rdf:about="" xmlns:HDRGainMap="http://ns.apple.com/HDRGainMap/1.0/" \
         HDRGainMap:HDRGainMapVersion="65536"/></rdf:RDF></x:xmpmeta>
         """.utf8)
-}
-
-/// What `hwctl encode` reports of a HEIC file.
-struct StillEncodeSummary: CommandSummary {
-    private var schema = 2
-    private var input: String
-    private var output: String
-    private var width: Int
-    private var height: Int
-    private var tiles: Int
-    private var auxiliaries: [String]
-    private var encoderID: String
-    private var usingHardware: Bool
-    private var fallbackReason: String?
-    private var seconds: Double
-    private var fileBytes: Int
-
-    enum CodingKeys: String, CodingKey {
-        case schema, input, output, width, height, tiles, auxiliaries, seconds
-        case encoderID = "EncoderID"
-        case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
-        case fallbackReason = "FallbackReason"
-        case fileBytes = "file_bytes"
-    }
-
-    init(
-        file: FilePair, created: CreateCompressionSession.Reply, still: CodedStill, auxiliaries: [AuxiliaryKind],
-        seconds: Double, bytes: Int
-    ) {
-        (input, output) = (file.input, file.output)
-        (width, height, tiles) = (still.picture.width, still.picture.height, still.tiles.count)
-        self.auxiliaries = auxiliaries.map(StillPictureInfo.name)
-        (encoderID, usingHardware) = (created.encoderID, created.usingHardware)
-        fallbackReason = created.fallbackReason
-        (self.seconds, fileBytes) = (seconds, bytes)
-    }
-
-    /// The human-readable lines.
-    var lines: [String] {
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
-        let also = auxiliaries.isEmpty ? "" : ", with " + auxiliaries.joined(separator: " and ")
-        return [
-            "encoder: \(encoderID) (\(why))",
-            "\(output): \(width)x\(height) in \(tiles == 1 ? "1 tile" : "\(tiles) tiles")\(also), \(fileBytes) bytes in "
-                + "\(Progress.decimal(seconds, 2)) s",
-        ]
-    }
 }

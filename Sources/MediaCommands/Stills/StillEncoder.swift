@@ -15,44 +15,67 @@ struct StillEncoder {
     let interruption: Interruption
 
     private static let poolID: UInt32 = 1
-    /// The size of tiles by default; a picture that is not larger has one.
-    static let usualTile = 512
-    /// HEVC decoders in hardware refuse smaller pictures.
-    private static let smallestSide = 64
-
-    /// How a picture is divided.
-    struct Tiling {
-        let width: Int
-        let height: Int
-        let columns: Int
-        let rows: Int
-
-        /// - Parameter tile: the tiles' size; nil for the usual one, 0 for one tile.
-        init(width: Int, height: Int, tile: Int?) {
-            let side = tile ?? StillEncoder.usualTile
-            if side == 0 || max(width, height) <= side {
-                (self.width, self.height) = (Self.even(width), Self.even(height))
-            } else {
-                (self.width, self.height) = (side, side)
-            }
-            columns = (width + self.width - 1) / self.width
-            rows = (height + self.height - 1) / self.height
-        }
-
-        private static func even(_ side: Int) -> Int { max(StillEncoder.smallestSide, (side + 1) / 2 * 2) }
-    }
 
     /// Codes a picture.
     ///
     /// - Parameters:
     ///   - color: what the stream states; nil for auxiliary pictures, which have full range and no colors.
-    ///   - tile: as of `Tiling`.
+    ///   - tile: as of `StillTiling`.
     func encode(
         _ canvas: StillCanvas, color: ColorDescription?, tile: Int?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
-        let tiling = Tiling(width: canvas.width, height: canvas.height, tile: tile)
+        let tiling = StillTiling(width: canvas.width, height: canvas.height, tile: tile)
+        let format = Format(width: tiling.width, height: tiling.height, samples: canvas.format, count: tiling.count)
+        let (run, created) = try code(format, color) { index, planes in
+            guard index < tiling.count else { return false }
+            let part = PixelRect(
+                x: index % tiling.columns * tiling.width, y: index / tiling.columns * tiling.height,
+                width: tiling.width, height: tiling.height)
+            canvas.copyTile(part, to: planes)
+            return true
+        }
+        let still = try CodedStill(
+            width: canvas.width, height: canvas.height, record: run.record, packets: run.packets)
+        return (still, created)
+    }
+
+    /// Codes the pictures of a sequence, each in one tile.
+    ///
+    /// - Parameters:
+    ///   - first: the first picture, whose size and format the others have.
+    ///   - next: the pictures after it; nil at the end.
+    func encode(
+        sequence first: StillCanvas, color: ColorDescription?, next: () throws -> StillCanvas?
+    ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
+        let tiling = StillTiling(width: first.width, height: first.height, tile: 0)
+        let format = Format(width: tiling.width, height: tiling.height, samples: first.format, count: nil)
+        let (run, created) = try code(format, color) { index, planes in
+            guard let canvas = index == 0 ? first : try next() else { return false }
+            canvas.copyTile(PixelRect(width: tiling.width, height: tiling.height), to: planes)
+            return true
+        }
+        let still = try CodedStill(
+            width: first.width, height: first.height, record: run.record, packets: run.packets, inSequence: true)
+        return (still, created)
+    }
+
+    /// What is coded.
+    private struct Format {
+        var width: Int
+        var height: Int
+        var samples: PixelFormat
+        /// Coded pictures; nil where that is not known before.
+        var count: Int?
+    }
+
+    /// Writes a coded picture's samples, by its number, to planes; false where there is none.
+    private typealias Fill = (_ index: Int, _ planes: [MutablePlaneView]) throws -> Bool
+
+    private func code(
+        _ format: Format, _ color: ColorDescription?, _ fill: Fill
+    ) throws -> (Run, CreateCompressionSession.Reply) {
         let parameters = CreateCompressionSession.Parameters(
-            width: tiling.width, height: tiling.height, pixelFormat: canvas.format, timeBase: Rational(1),
+            width: format.width, height: format.height, pixelFormat: format.samples, timeBase: Rational(1),
             encoderSpecification: specification,
             properties: SessionRequest.properties.merging(properties(color)) { _, set in set })
         // Where the picture is of a HEIF file, the session that decodes it has ended.
@@ -60,16 +83,13 @@ struct StillEncoder {
             try CompressionSession(daemon, parameters)
         }
         defer { session.invalidate() }
-        let packed = FrameLayout.packed(canvas.format, width: tiling.width, height: tiling.height)
-        let count = tiling.columns * tiling.rows
-        let depth = max(1, min(session.created.maxFramesInFlight, count))
+        let packed = FrameLayout.packed(format.samples, width: format.width, height: format.height)
+        let depth = max(1, min(session.created.maxFramesInFlight, format.count ?? .max))
         let pool = try FramePool(slotSize: packed.size, slotCount: depth)
         try session.addPool(pool, id: Self.poolID, sparing: 0)
-        var run = Run(canvas: canvas, tiling: tiling, layout: packed.layout, pool: pool)
-        try run.code(session, interruption)
-        let still = try CodedStill(
-            width: canvas.width, height: canvas.height, record: run.record, packets: run.packets)
-        return (still, session.created)
+        var run = Run(layout: packed.layout, pool: pool, count: format.count)
+        try run.code(session, interruption, fill)
+        return (run, session.created)
     }
 
     private func properties(_ color: ColorDescription?) -> [PropertyKey: PropertyValue] {
@@ -86,57 +106,71 @@ struct StillEncoder {
         return properties
     }
 
-    /// The tiles of one picture on their way through a session.
+    /// Pictures on their way through a session.
     private struct Run {
-        let canvas: StillCanvas
-        let tiling: Tiling
         let layout: FrameLayout
         let pool: FramePool
+        /// Pictures; nil where that is not known before.
+        let count: Int?
         var record: [UInt8] = []
-        var packets: [[UInt8]]
+        var packets: [[UInt8]] = []
+        /// Bytes of the packets.
+        private var size = 0
         private var sent = 0
+        /// Whether all pictures were sent.
+        private var isComplete = false
         private var slots: [UInt64: FramePool.Slot] = [:]
 
-        init(canvas: StillCanvas, tiling: Tiling, layout: FrameLayout, pool: FramePool) {
-            (self.canvas, self.tiling, self.layout, self.pool) = (canvas, tiling, layout, pool)
-            packets = Array(repeating: [], count: tiling.columns * tiling.rows)
+        /// The most bytes of coded pictures, which stay in memory until the file is written.
+        private static let mostBytes = 1 << 31
+
+        init(layout: FrameLayout, pool: FramePool, count: Int?) {
+            (self.layout, self.pool, self.count) = (layout, pool, count)
         }
 
-        /// Whether a tile can be sent now.
+        /// Whether a picture can be sent now.
         private func canSend(_ session: CompressionSession) -> Bool {
-            sent < packets.count && session.framesInFlight < session.created.maxFramesInFlight && pool.freeCount > 0
+            !isComplete && session.framesInFlight < session.created.maxFramesInFlight && pool.freeCount > 0
         }
 
-        mutating func code(_ session: CompressionSession, _ interruption: Interruption) throws {
+        mutating func code(
+            _ session: CompressionSession, _ interruption: Interruption, _ fill: Fill
+        ) throws {
             var isCompleted = false
             while !isCompleted {
                 if interruption.isSet { throw CommandFailure.interrupted }
-                while canSend(session) { try send(session) }
+                while canSend(session) { try send(session, fill) }
                 var event = try session.waitForEvent(unless: interruption) { canSend(session) }
                 while let next = event {
                     isCompleted = try take(next, session) || isCompleted
                     event = isCompleted ? nil : try session.nextEvent(timeout: .zero)
                 }
             }
-            guard !packets.contains([]) else {
-                throw CommandFailure(.software, "the session returned fewer packets than tiles")
+            guard packets.count == sent, !packets.contains([]) else {
+                throw CommandFailure(.software, "the session returned fewer packets than pictures")
             }
         }
 
-        /// Copies the next tile to a slot and sends it; completes the session after the last one.
-        private mutating func send(_ session: CompressionSession) throws {
+        /// Fills a slot with the next picture and sends it; completes the session after the last one.
+        private mutating func send(_ session: CompressionSession, _ fill: Fill) throws {
             guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else { return }
-            let part = PixelRect(
-                x: sent % tiling.columns * tiling.width, y: sent / tiling.columns * tiling.height,
-                width: tiling.width, height: tiling.height)
-            canvas.copyTile(part, to: layout.mutablePlanes(at: base))
+            guard try fill(sent, layout.mutablePlanes(at: base)) else {
+                pool.release(slot)
+                return try complete(session)
+            }
             slots[UInt64(sent)] = slot
             try session.encode(
                 EncodeFrame(
                     frameID: UInt64(sent), pts: Int64(sent), duration: 1, poolID: StillEncoder.poolID,
                     flags: .forceKeyFrame, layout: layout.moved(by: UInt64(slot.offset))))
+            packets.append([])
             sent += 1
-            if sent == packets.count { try session.complete() }
+            if sent == count { try complete(session) }
+        }
+
+        private mutating func complete(_ session: CompressionSession) throws {
+            isComplete = true
+            try session.complete()
         }
 
         /// Takes an event; returns whether it is the last one.
@@ -144,9 +178,9 @@ struct StillEncoder {
         {
             switch event {
             case .formatDescription(let bytes):
-                // Tiles of a grid share one record.
+                // Coded pictures of a grid or a sequence share one record.
                 guard record.isEmpty || record == bytes else {
-                    throw CommandFailure(.unavailable, "the encoder changed its parameter sets between tiles")
+                    throw CommandFailure(.unavailable, "the encoder changed its parameter sets between pictures")
                 }
                 record = bytes
             case .frameReleased(let number):
@@ -154,6 +188,10 @@ struct StillEncoder {
             case .packet(let packet):
                 guard packet.description.frameID < UInt64(packets.count) else {
                     throw CommandFailure(.software, "the session returned a packet of a frame that was never sent")
+                }
+                size += packet.bytes.count
+                guard size <= Self.mostBytes else {
+                    throw CommandFailure(.badInput, "the coded pictures have more than \(Self.mostBytes >> 30) GiB")
                 }
                 packets[Int(packet.description.frameID)] = Array(packet.bytes)
                 try session.release(packet)

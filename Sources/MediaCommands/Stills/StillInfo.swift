@@ -40,11 +40,12 @@ struct StillInfo: Encodable {
         var width: Int
         var height: Int
         var pictures: Int
+        var seconds: Double
         var intraOnly: Bool?
         var auxiliary: String?
 
         enum CodingKeys: String, CodingKey {
-            case track, handler, type, width, height, pictures, auxiliary
+            case track, handler, type, width, height, pictures, seconds, auxiliary
             case intraOnly = "intra_only"
         }
     }
@@ -68,7 +69,8 @@ struct StillInfo: Encodable {
         sequence = (heif.sequence?.tracks ?? []).map {
             SequenceTrack(
                 track: $0.id, handler: $0.handler.description, type: $0.sampleEntry.description, width: $0.width,
-                height: $0.height, pictures: $0.samples.count, intraOnly: $0.isIntraOnly,
+                height: $0.height, pictures: $0.samples.count, seconds: Double($0.duration) / Double($0.timeScale),
+                intraOnly: $0.isIntraOnly,
                 auxiliary: $0.auxiliary.map { StillPictureInfo.name($0.kind) })
         }
         motionPhoto = heif.topLevelTypes.contains("mpvd")
@@ -149,12 +151,14 @@ struct StillPictureInfo: Encodable {
         var fNumber: Double?
         var focalLength: Double?
         var orientation: Int?
+        var contentIdentifier: String?
 
         enum CodingKeys: String, CodingKey {
             case bytes, make, model, software, date, lens, iso, orientation
             case exposureTime = "exposure_time"
             case fNumber = "f_number"
             case focalLength = "focal_length"
+            case contentIdentifier = "content_identifier"
         }
     }
 
@@ -260,6 +264,7 @@ extension StillPictureInfo.Exif {
         self.init(
             bytes: tiff.count, make: fields?.make, model: fields?.model, software: fields?.software,
             date: fields?.date, lens: fields?.lens, iso: fields?.isoSpeed, exposureTime: fields?.exposureTime,
-            fNumber: fields?.fNumber, focalLength: fields?.focalLength, orientation: fields?.orientation)
+            fNumber: fields?.fNumber, focalLength: fields?.focalLength, orientation: fields?.orientation,
+            contentIdentifier: fields?.contentIdentifier)
     }
 }

@@ -21,7 +21,7 @@ struct StillInfoText {
             rows += [[""], ["TRACK \(track.track)", "\(track.handler), \(track.type)"]]
             rows.append(["  size", "\(track.width)x\(track.height)"])
             let intra = track.intraOnly == true ? ", each decoded on its own" : ""
-            rows.append(["  pictures", "\(track.pictures)\(intra)"])
+            rows.append(["  pictures", "\(track.pictures) in \(Progress.decimal(track.seconds, 3)) s\(intra)"])
             if let auxiliary = track.auxiliary { rows.append(["  auxiliary", auxiliary]) }
         }
         for remark in info.remarks { rows.append(["note", FileName.printable(remark)]) }
@@ -54,6 +54,9 @@ struct StillInfoText {
         if !picture.light.isEmpty { rows.append(["  light", picture.light.joined(separator: " ")]) }
         addRelated(picture)
         if let exif = picture.exif { rows.append(["  Exif", Self.text(exif)]) }
+        if let identifier = picture.exif?.contentIdentifier {
+            rows.append(["  Live Photo", FileName.printable(identifier)])
+        }
         for metadata in picture.metadata {
             let size = metadata.bytes.map { ", \($0) bytes" } ?? ""
             rows.append(["  metadata", FileName.printable(metadata.type) + size])

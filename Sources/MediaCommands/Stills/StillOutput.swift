@@ -30,7 +30,7 @@ struct StillOutput {
     }
 
     /// Writes a picture, and returns the bytes of the file.
-    func write(_ canvas: StillCanvas, _ color: StillColor, _ description: Description) throws -> Int {
+    func write(_ canvas: StillCanvas, _ color: PictureColor, _ description: Description) throws -> Int {
         guard let writer else { return try writeJPEG(canvas, color, description) }
         var properties = FrameWriter.Description(
             width: canvas.width, height: canvas.height, format: canvas.format, color: color.color, frameRate: nil,
@@ -54,7 +54,7 @@ struct StillOutput {
     func finish() throws(MediaError) { try writer?.finish() }
 
     private func writeJPEG(
-        _ canvas: StillCanvas, _ color: StillColor, _ description: Description
+        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description
     ) throws -> Int {
         if let exif = description.exif, !JPEGEncoder.holds(exif: exif) {
             Console.note("warning: Exif of \(exif.count) bytes is left out: JPEG holds less than 64 KiB")
@@ -77,7 +77,7 @@ struct StillOutput {
 
     /// Calls `body` with the picture over a color.
     private func flattened(
-        _ canvas: StillCanvas, _ background: BackgroundCompositor.RGB, _ color: StillColor,
+        _ canvas: StillCanvas, _ background: BackgroundCompositor.RGB, _ color: PictureColor,
         _ mode: AlphaChannelMode, _ body: (PictureView) throws -> Void
     ) throws {
         let compositor = BackgroundCompositor(

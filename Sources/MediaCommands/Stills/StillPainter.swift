@@ -14,7 +14,7 @@ struct StillPainter {
     /// - Parameters:
     ///   - part: nil for all of it.
     ///   - alpha: the picture's alpha, which is joined; nil without.
-    func paint(_ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?) throws -> (StillCanvas, StillColor) {
+    func paint(_ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?) throws -> (StillCanvas, PictureColor) {
         let (file, source) = (input.file, input.source)
         let (plan, picture) = try input.naming { () throws(HEIFError) in
             (try file.plan(id, region: part, from: source), try file.picture(id))
@@ -22,7 +22,7 @@ struct StillPainter {
         let coded = try plan.items.first.map { item in
             try input.naming { () throws(HEIFError) in try file.picture(item) }
         }
-        let color = StillColor(picture, coded: coded)
+        let color = PictureColor(picture, coded: coded)
         let depth = (coded?.bitDepths ?? picture.bitDepths ?? [8]).max() ?? 8
         let base: PixelFormat = depth > 8 && alpha == nil ? .i010 : .yu12
         let canvas = try StillCanvas(alpha == nil ? base : .yuva, width: plan.width, height: plan.height)
@@ -39,7 +39,7 @@ struct StillPainter {
 
     /// Runs a plan; without fills, every item is decoded once however many places show it.
     private func paint(
-        _ plan: DecodePlan, on canvas: StillCanvas?, as format: PixelFormat, _ color: StillColor,
+        _ plan: DecodePlan, on canvas: StillCanvas?, as format: PixelFormat, _ color: PictureColor,
         _ copy: @escaping ([PlaneView], DecodePlan.Copy) -> Void
     ) throws {
         var batch: [(item: UInt32, copies: [DecodePlan.Copy])] = []

@@ -124,25 +124,9 @@ struct MovieMetadata: Hashable, Sendable {
             }
         }
         guard !items.isEmpty, movie.first("meta") == nil else { return }
-        movie.children.append(metaBox(isQuickTime: isQuickTime))
-    }
-
-    /// QuickTime's `meta` has no version; that of ISO/IEC 14496-12 (8.11.1) has.
-    private func metaBox(isQuickTime: Bool) -> Box {
-        var handler = [UInt8](repeating: 0, count: 8)
-        handler += Array("mdta".utf8) + [UInt8](repeating: 0, count: 13)
-        var (keys, list) = ([UInt8](repeating: 0, count: 4), [Box]())
-        keys.appendBigEndian(UInt32(items.count))
-        for (index, item) in items.enumerated() {
-            keys.appendBigEndian(UInt32(item.key.utf8.count + 8))
-            keys += Array("mdta".utf8) + Array(item.key.utf8)
-            // Type 1, UTF-8, without a locale.
-            let data = Box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(item.value.utf8))
-            list.append(Box(FourCC(rawValue: UInt32(index + 1)), children: [data]))
-        }
-        return Box(
-            "meta", fields: isQuickTime ? [] : [0, 0, 0, 0],
-            children: [Box("hdlr", handler), Box("keys", keys), Box("ilst", children: list)])
+        var keys = MovieKeys(isQuickTime: isQuickTime)
+        for item in items { keys.append(item.key, item.value) }
+        movie.children.append(keys.box)
     }
 }
 

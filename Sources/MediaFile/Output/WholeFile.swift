@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import Glibc
 internal import HWDHEVC
+internal import HWDSystem
 
-/// Writes files in a single call; each gets its name when it is complete.
+/// Reads and writes files in a single call; what is written gets its name when it is complete.
 public enum WholeFile {
     /// Writes bytes.
     ///
@@ -36,5 +39,29 @@ public enum WholeFile {
             try unit.get()
         }
         try writer.finish(sync: false)
+    }
+
+    /// Reads a small file, such as a profile or a document.
+    ///
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for an empty or a larger one.
+    public static func read(_ path: String, most: Int) throws(MediaError) -> [UInt8] {
+        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw MediaError(.badInput, "\(path) is no file")
+        }
+        let count = Int(status.st_size)
+        guard count > 0, count <= most else {
+            throw MediaError(.badInput, "\(path) has \(count) bytes; 1 to \(most) are possible")
+        }
+        var failure: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            failure = PositionedIO.read(descriptor, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            filled = failure == 0 ? count : 0
+        }
+        guard failure == 0 else { throw MediaError(.io, "\(path): \(MediaError.text(ofErrno: failure))") }
+        return bytes
     }
 }

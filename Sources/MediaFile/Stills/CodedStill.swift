@@ -5,18 +5,22 @@ internal import HWDHEVC
 /// A coded picture: how it is described in a file, and the data of its tiles.
 public struct CodedStill: Sendable {
     public var picture: StillPicture
-    /// In rows from the top left.
+    /// In rows from the top left; of a sequence, its pictures.
     public let tiles: [[UInt8]]
 
     /// A picture whose tiles one session coded.
     ///
     /// - Parameters:
     ///   - record: the session's hvcC record, which is labeled as a still picture's.
-    ///   - packets: a key frame for each tile.
+    ///   - packets: a key frame for each tile, or for each picture of a sequence.
+    ///   - inSequence: whether they are the pictures of a sequence.
     /// - Throws: `unsupported` for streams that cannot be still pictures.
-    public init(width: Int, height: Int, record: [UInt8], packets: [[UInt8]]) throws(MediaError) {
+    public init(
+        width: Int, height: Int, record: [UInt8], packets: [[UInt8]], inSequence: Bool = false
+    ) throws(MediaError) {
         do throws(BitstreamError) {
-            let labeled = try DecoderConfigurationRecord(bytes: record).relabelledAsStill()
+            let record = try DecoderConfigurationRecord(bytes: record)
+            let labeled = try record.relabelledAsStill(inSequence: inSequence)
             picture = StillPicture(width: width, height: height, configuration: labeled)
             var tiles: [[UInt8]] = []
             for packet in packets { tiles.append(try Self.slices(packet)) }
@@ -49,13 +53,30 @@ public struct CodedStill: Sendable {
 
 /// A HEIC file that is written in one piece.
 public struct StillFileContents: Sendable {
-    /// The first is the primary one; several are a burst.
+    /// Several are a burst.
     public var pictures: [CodedStill]
+    /// The picture that is shown first, by its place.
+    public var primary = 0
     public var thumbnail: CodedStill?
-    public var auxiliaries: [(kind: AuxiliaryKind, still: CodedStill, isPremultiplied: Bool, xmp: [UInt8]?)] = []
+    public var auxiliaries: [Auxiliary] = []
     /// A TIFF structure.
     public var exif: [UInt8]?
     public var xmp: [UInt8]?
+
+    /// An auxiliary picture of one of the pictures.
+    public struct Auxiliary: Sendable {
+        public var kind: AuxiliaryKind
+        public var still: CodedStill
+        /// The picture that it belongs to, by its place.
+        public var master: Int
+        /// For alpha: the picture's samples are multiplied by it.
+        public var isPremultiplied = false
+        public var xmp: [UInt8]?
+
+        public init(_ kind: AuxiliaryKind, _ still: CodedStill, of master: Int) {
+            (self.kind, self.still, self.master) = (kind, still, master)
+        }
+    }
 
     public init(_ pictures: [CodedStill]) { self.pictures = pictures }
 
@@ -75,10 +96,12 @@ public struct StillFileContents: Sendable {
 
     private func description() -> StillFile {
         var file = StillFile(pictures.map(\.picture))
+        file.primary = primary
         file.thumbnail = thumbnail?.picture
         file.auxiliaries = auxiliaries.compactMap { auxiliary in
             guard var still = StillAuxiliary(auxiliary.kind, auxiliary.still.picture) else { return nil }
             (still.isPremultiplied, still.hasXMP) = (auxiliary.isPremultiplied, auxiliary.xmp != nil)
+            still.master = auxiliary.master
             return still
         }
         (file.hasExif, file.hasXMP) = (exif != nil, xmp != nil)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CHWDLibAV
-internal import Glibc
 internal import HWDHEIF
-internal import HWDSystem
 
 /// Reads the Exif of files: TIFF structures, JPEG, PNG and HEIF files.
 public enum ExifSource {
@@ -19,7 +16,7 @@ public enum ExifSource {
             else { return nil }
             return try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
         }
-        let bytes = try StillBytesOfFile.read(path, most: most)
+        let bytes = try WholeFile.read(path, most: most)
         if bytes.starts(with: [0xFF, 0xD8]) { return jpeg(bytes) }
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return png(bytes) }
         return ExifFields(tiff: bytes) == nil ? nil : bytes
@@ -53,32 +50,5 @@ public enum ExifSource {
             place += 12 + length
         }
         return nil
-    }
-}
-
-/// Reads whole small files, such as profiles and documents.
-public enum StillBytesOfFile {
-    /// The bytes of a file.
-    ///
-    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for an empty or a larger one.
-    public static func read(_ path: String, most: Int) throws(MediaError) -> [UInt8] {
-        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw MediaError(.badInput, "\(path) is no file")
-        }
-        let count = Int(status.st_size)
-        guard count > 0, count <= most else {
-            throw MediaError(.badInput, "\(path) has \(count) bytes; 1 to \(most) are possible")
-        }
-        var failure: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            failure = PositionedIO.read(descriptor, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-            filled = failure == 0 ? count : 0
-        }
-        guard failure == 0 else { throw MediaError(.io, "\(path): \(MediaError.text(ofErrno: failure))") }
-        return bytes
     }
 }

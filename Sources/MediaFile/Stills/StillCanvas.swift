@@ -89,6 +89,20 @@ public final class StillCanvas {
         return opaque
     }
 
+    /// The picture turned: mirrored, then in quarter turns counter-clockwise.
+    public func turned(_ orientation: Orientation) throws(MediaError) -> StillCanvas {
+        let isTransposed = orientation.turns % 2 == 1
+        let target = try StillCanvas(
+            format, width: isTransposed ? height : width, height: isTransposed ? width : height)
+        let source = planes.map { PlaneView(base: UnsafeRawPointer($0.base), stride: $0.stride) }
+        target.paint(
+            source,
+            DecodePlan.Copy(
+                item: 0, source: PixelRect(width: width, height: height), orientation: orientation,
+                destination: PixelRect(width: target.width, height: target.height)))
+        return target
+    }
+
     /// Copies a picture of the same size and format.
     public func copy(_ picture: PictureView) {
         for (plane, target) in planes.enumerated() {

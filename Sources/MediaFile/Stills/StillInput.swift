@@ -43,6 +43,19 @@ public final class StillInput: Sendable {
         file = try HEIFFile(source)
     }
 
+    private init(_ path: String, _ source: StillBytes, _ file: HEIFFile) {
+        (self.path, self.source, self.file) = (path, source, file)
+    }
+
+    /// One picture of the image sequence, from 1, with its alpha.
+    ///
+    /// - Throws: `badInput` without a sequence or for a number without a picture; `unsupported` for pictures that refer to
+    ///   each other.
+    public func picture(ofSequence number: Int) throws(MediaError) -> StillInput {
+        let picture = try naming { () throws(HEIFError) in try file.picture(ofSequence: number) }
+        return StillInput(path, source, picture)
+    }
+
     /// Whether the file shows pictures one after another first of all, as a video does.
     public var isSequence: Bool {
         guard file.sequence != nil else { return false }

@@ -15,15 +15,17 @@ public struct StillPixels {
     public var profile: [UInt8]?
     /// Whether the file has alpha, which may have been left out.
     public var hasAlpha = false
+    /// Whether that alpha has more than 8 bits, which become 8.
+    public var hasDeepAlpha = false
 
     public init(canvas: StillCanvas, color: ColorDescription) { (self.canvas, self.color) = (canvas, color) }
 }
 
-/// Reads the first picture of any file that libavformat opens, as samples for a still picture.
+/// Reads the pictures of any file that libavformat opens, as samples for still pictures.
 ///
 /// RGB becomes full-range Y'CbCr with the matrix of BT.601, or of BT.2020 for its primaries; Y'CbCr keeps its range and matrix.
-public struct StillReader {
-    /// What is wanted of the picture.
+public final class StillReader {
+    /// What is wanted of the pictures.
     public struct Options: Sendable {
         /// Bits of a sample, 8 or 10; nil for the source's, 10 where it has more than 8.
         public var bitDepth: Int?
@@ -40,51 +42,77 @@ public struct StillReader {
 
     private let path: String
     private let options: Options
+    private let demuxer: Demuxer
+    private let decoder: VideoDecoder
+    private let frame: UnsafeMutablePointer<AVFrame>
+    private let packet: UnsafeMutablePointer<AVPacket>
+    /// Whether packets may follow.
+    private var isOpen = true
+    /// The ticks of `pts`, in seconds.
+    public let timeBase: Rational
+    /// The last picture's time and duration, in ticks; nil and 0 where the file does not say.
+    public private(set) var pts: Int64?
+    public private(set) var duration: Int64 = 0
 
     /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
 
-    /// Reads a picture.
+    /// Reads the first picture of a file.
     ///
     /// - Throws: `badInput`, `unsupported` for a file without a picture that can be decoded or without the alpha that is wanted.
     public static func read(_ path: String, _ options: Options) throws(MediaError) -> StillPixels {
-        let reader = StillReader(path: path, options: options)
-        guard var frame = av_frame_alloc() as UnsafeMutablePointer<AVFrame>? else {
-            throw MediaError(.io, "out of memory for a picture")
+        guard let pixels = try StillReader(path, options).next() else {
+            throw MediaError(.badInput, LibAVLog.explain("\(path): its picture cannot be decoded"))
         }
-        defer {
-            var owned: UnsafeMutablePointer<AVFrame>? = frame
-            av_frame_free(&owned)
-        }
-        try reader.decode(into: &frame)
-        return try reader.pixels(frame)
+        return pixels
     }
 
-    private func decode(into frame: inout UnsafeMutablePointer<AVFrame>) throws(MediaError) {
-        let demuxer = try Demuxer(try InputFile(path), cancelFlag: CancelFlag())
+    /// Opens a file.
+    ///
+    /// - Parameter frameRate: that of a series of pictures and of raw streams; nil for libavformat's.
+    /// - Throws: `badInput`, `unsupported` for a file without pictures that can be decoded.
+    public init(_ path: String, _ options: Options, frameRate: Rational? = nil) throws(MediaError) {
+        (self.path, self.options) = (path, options)
+        demuxer = try Demuxer(try InputFile(path), cancelFlag: CancelFlag(), frameRate: frameRate)
         guard let stream = demuxer.video else { throw MediaError(.badInput, "\(path) has no picture") }
         let parameters = stream.codecpar.pointee
         try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
-        let decoder = try VideoDecoder(
+        decoder = try VideoDecoder(
             demuxer.decoder, stream, threads: 0, hooks: DecoderHooks(demuxer.tally), path: path)
-        guard let packet = av_packet_alloc() else { throw MediaError(.io, "out of memory for a picture") }
-        defer {
-            var owned: UnsafeMutablePointer<AVPacket>? = packet
-            av_packet_free(&owned)
+        timeBase = Rational(stream.time_base.num, stream.time_base.den) ?? Rational(1)
+        guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
+            throw MediaError(.io, "out of memory for a picture")
         }
+        (self.packet, self.frame) = (packet, frame)
         demuxer.keepOnly([demuxer.videoIndex])
-        for _ in 0..<Self.maxPackets {
-            let isOpen = try demuxer.read(into: packet)
-            if isOpen, Int(packet.pointee.stream_index) != demuxer.videoIndex {
-                av_packet_unref(packet)
-                continue
+    }
+
+    deinit {
+        var (frame, packet): (UnsafeMutablePointer<AVFrame>?, UnsafeMutablePointer<AVPacket>?) = (frame, packet)
+        av_frame_free(&frame)
+        av_packet_free(&packet)
+    }
+
+    /// The next picture; nil at the end.
+    ///
+    /// - Throws: `badInput`, `unsupported` for one that cannot be read.
+    public func next() throws(MediaError) -> StillPixels? {
+        var packets = 0
+        while true {
+            if case .frame = decoder.receive(frame) {
+                defer { av_frame_unref(frame) }
+                let time = frame.pointee.best_effort_timestamp
+                pts = time == clibav_no_pts() ? nil : time
+                duration = max(0, frame.pointee.pkt_duration)
+                return try pixels(frame)
             }
+            guard isOpen, packets < Self.maxPackets else { return nil }
+            isOpen = try demuxer.read(into: packet)
+            packets += 1
+            defer { av_packet_unref(packet) }
+            guard !isOpen || Int(packet.pointee.stream_index) == demuxer.videoIndex else { continue }
             _ = decoder.send(isOpen ? packet : nil)
-            av_packet_unref(packet)
-            if case .frame = decoder.receive(frame) { return }
-            if !isOpen { break }
         }
-        throw MediaError(.badInput, LibAVLog.explain("\(path): its picture cannot be decoded"))
     }
 
     private func pixels(_ frame: UnsafeMutablePointer<AVFrame>) throws(MediaError) -> StillPixels {
@@ -100,6 +128,7 @@ public struct StillReader {
         var pixels = StillPixels(
             canvas: try StillCanvas(depth > 8 ? .i010 : .yu12, width: width, height: height), color: to)
         pixels.hasAlpha = traits.hasAlpha
+        pixels.hasDeepAlpha = traits.hasAlpha && SampleFormats.bitDepth(source) > 8
         pixels.profile = Self.profile(frame)
         let failure = MediaError(.unsupported, "\(path): the picture cannot be converted to 4:2:0")
         if let mode = options.alpha {

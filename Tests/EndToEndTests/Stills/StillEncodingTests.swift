@@ -36,7 +36,7 @@ extension EndToEnd {
         ]
 
         /// Makes a picture with ffmpeg.
-        private func picture(_ name: String, size: String, format: String = "rgb24") throws -> String {
+        func picture(_ name: String, size: String, format: String = "rgb24") throws -> String {
             let filter =
                 format == "rgba" ? ",format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='128+64*sin(X/40)'" : ""
             try Programs.tool(
@@ -49,7 +49,7 @@ extension EndToEnd {
             return path(name)
         }
 
-        private func check(_ file: String, _ expected: [String]) throws {
+        func check(_ file: String, _ expected: [String]) throws {
             let checker = try #require(Self.checker)
             let run = try Running(Programs.required("python3"), [checker, file, "--strict"] + expected).wait(
                 seconds: 60)
@@ -57,7 +57,7 @@ extension EndToEnd {
         }
 
         /// The PSNR of two pictures as RGB of 8 bits.
-        private func quality(_ first: String, _ second: String, _ format: String = "rgb24") throws -> Double {
+        func quality(_ first: String, _ second: String, _ format: String = "rgb24") throws -> Double {
             let graph = "[0]format=\(format)[a];[1]format=\(format)[b];[a][b]psnr"
             let run = try Programs.tool(
                 "ffmpeg", ["-i", first, "-i", second, "-lavfi", graph, "-f", "null", "-"])
@@ -228,7 +228,7 @@ extension EndToEnd {
 }
 
 extension Trait where Self == ConditionTrait {
-    fileprivate static var needsHEICChecker: Self {
+    static var needsHEICChecker: Self {
         .enabled(if: EndToEnd.StillEncoding.checker != nil, "needs check_heic.py beside the repository")
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 /// The coded pictures since an IDR picture, so that a decoder that was asked for all its pictures can be replaced.
-struct CodedGroup {
+struct CodedVideoSequence {
     struct Picture {
         var pts: Int64
         /// NAL units with 4-byte lengths.

@@ -4,7 +4,7 @@ internal import HWDHEVC
 public import HWDModel
 
 /// The color of a picture of a HEIF file: code points of the item first, then those of its stream, then sRGB.
-public struct StillColor: Sendable {
+public struct PictureColor: Sendable {
     /// How its samples are read.
     public let color: ColorDescription
     /// Its ICC profile; nil without one.

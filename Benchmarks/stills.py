@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""HEIC pictures: 12 megapixels in tiles of 512 against the x265 CLI and libheif's programs, and a part of a gigapixel picture.
+
+HEIF_ENC and HEIF_DEC name libheif's programs of a version with --cut-tiles (1.23); without them only x265 is compared.
+"""
+import os
+import re
+import shutil
+import statistics
+import struct
+import subprocess
+import time
+
+from common import BIN, ROUNDS, Daemon, interleaved, median_ratio, run, table, timed
+
+WIDTH, HEIGHT, TILE, QP = 4032, 3024, 512, 26
+COLUMNS, ROWS = -(-WIDTH // TILE), -(-HEIGHT // TILE)
+# The picture of the region: 63x178 tiles.
+GIGAPIXEL = (91000, 32000)
+REGION = "1000x1000+45000+16000"
+
+
+def libheif(name):
+    """One of libheif's programs, of a version that cuts tiles; nil without it."""
+    path = os.environ.get(name.upper().replace("-", "_")) or shutil.which(name)
+    if not path:
+        return None
+    version = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout.decode()
+    found = re.search(r"(\d+)\.(\d+)", version)
+    return path if found and (int(found[1]), int(found[2])) >= (1, 20) else None
+
+
+def pictures(folder):
+    """A picture of 12 megapixels as Y4M and PNG, and its tiles one after another as Y4M."""
+    whole, png, tiles = (os.path.join(folder, name) for name in ("still.y4m", "still.png", "tiles.y4m"))
+    # Not as smooth as a test card, and not noise alone.
+    graph = f"testsrc2=size={WIDTH}x{HEIGHT},noise=alls=12:allf=t,gblur=sigma=1"
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "1", "-pix_fmt", "yuvj420p", "-strict", "-1", "-y", whole])
+    run(["ffmpeg", "-v", "error", "-i", whole, "-frames:v", "1", "-pix_fmt", "rgb24", "-y", png])
+    padded = f"pad={COLUMNS * TILE}:{ROWS * TILE}"
+    cut = f"{padded},untile={COLUMNS}x{ROWS}"
+    run(["ffmpeg", "-v", "error", "-i", whole, "-vf", cut, "-pix_fmt", "yuvj420p", "-strict", "-1", "-y", tiles])
+    return whole, png, tiles
+
+
+def encoding(folder, whole, png, tiles):
+    """Rows of the encoders; each round has its own ratio."""
+    still = os.path.join(folder, "still.heic")
+    ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "medium", "--qp", str(QP), "--thumbnail", "0", whole, still]
+    x265 = ["x265", "--log-level", "error", "--no-progress", "--preset", "medium", "--keyint", "1", "--bframes", "0",
+            "--rc-lookahead", "0", "--scenecut", "0", "--qp", str(QP), "--ipratio", "1", "--no-info", "--input", tiles, "-o",
+            os.path.join(folder, "tiles.hevc")]
+    rows = []
+    sides = [("x265 CLI, the same tiles in one session", x265, "≤ 1.05")]
+    if heif := libheif("heif-enc"):
+        theirs = [heif, "-e", "x265", "-p", "preset=medium", "-q", "50", "--cut-tiles", str(TILE), "-o",
+                  os.path.join(folder, "theirs.heic"), whole]
+        sides.append(("heif-enc --cut-tiles 512", theirs, "≤ 0.75"))
+    peak = timed(ours, watch=True)[2]
+    for name, theirs, goal in sides:
+        wall, cpu = interleaved((ours, theirs))
+        rows.append((f"encode, against {name}", f"{statistics.median(wall[0]):.2f} s", f"{statistics.median(wall[1]):.2f} s",
+                     f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", goal))
+    rows.append(("encode: peak of the worker", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 64 MB"))
+    return rows, still
+
+
+def decoding(folder, daemon, still):
+    """Rows of the decoders, with a daemon that runs already."""
+    rows = []
+    ours = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode", still, os.path.join(folder, "ours.yuv")]
+    if heif := libheif("heif-dec"):
+        theirs = [heif, still, os.path.join(folder, "theirs.y4m")]
+        wall, cpu = interleaved((ours, theirs))
+        rows.append(("decode to .yuv, against heif-dec", f"{statistics.median(wall[0]):.2f} s",
+                     f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 1.00"))
+    return rows
+
+
+def box(kind, body):
+    return struct.pack(">I4s", len(body) + 8, kind) + body
+
+
+def children(data, start, end):
+    """The boxes of a part of a file: type, first and last byte of the body."""
+    found = []
+    while start + 8 <= end:
+        size, kind = struct.unpack(">I4s", data[start:start + 8])
+        found.append((kind, start + 8, start + size))
+        start += size
+    return found
+
+
+def gigapixel(folder, still):
+    """A grid of 11,214 tiles, whose places share the bytes of the 48 tiles of a picture.
+
+    Returns the file, and one with the tiles of the region alone.
+    """
+    data = open(still, "rb").read()
+    meta = next(place for kind, *place in children(data, 0, len(data)) if kind == b"meta")
+    parts = {kind: place for kind, *place in children(data, meta[0] + 4, meta[1])}
+    properties = children(data, *next(place for kind, *place in children(data, *parts[b"iprp"]) if kind == b"ipco"))
+    body = {kind: data[start:end] for kind, start, end in reversed(properties)}
+    start = parts[b"iloc"][0] + 8
+    tiles = []
+    for index in range(COLUMNS * ROWS):
+        offset, length = struct.unpack(">II", data[start + 16 * index + 8:start + 16 * index + 16])
+        tiles.append(data[offset:offset + length])
+
+    def write(path, width, height, order):
+        columns, rows = -(-width // TILE), -(-height // TILE)
+        count = columns * rows
+        grid = bytes([0, int(max(width, height) > 65535), rows - 1, columns - 1])
+        grid += struct.pack(">II" if max(width, height) > 65535 else ">HH", width, height)
+        ipco = b"".join(box(kind, payload) for kind, payload in (
+            (b"hvcC", body[b"hvcC"]), (b"ispe", struct.pack(">III", 0, TILE, TILE)), (b"colr", body[b"colr"]),
+            (b"ispe", struct.pack(">III", 0, width, height)), (b"pixi", body[b"pixi"])))
+        ipma = struct.pack(">II", 0, count + 1)
+        ipma += b"".join(struct.pack(">HB3B", item, 3, 0x81, 2, 3) for item in range(1, count + 1))
+        ipma += struct.pack(">HB3B", count + 1, 3, 4, 3, 5)
+        iinf = b"".join(box(b"infe", struct.pack(">BBHHH", 2, 0, 1, item, 0) + b"hvc1\0") for item in range(1, count + 1))
+        iinf += box(b"infe", struct.pack(">BBHHH", 2, 0, 0, count + 1, 0) + b"grid\0")
+        dimg = struct.pack(">HH", count + 1, count) + struct.pack(f">{count}H", *range(1, count + 1))
+
+        def head(places):
+            iloc = struct.pack(">IBBH", 1 << 24, 0x44, 0, count + 1)
+            for item, (offset, length) in enumerate(places, 1):
+                iloc += struct.pack(">HHHHII", item, 0, 0, 1, offset, length)
+            iloc += struct.pack(">HHHHII", count + 1, 1, 0, 1, 0, len(grid))
+            handler = b"\0" * 8 + b"pict" + b"\0" * 13
+            inner = box(b"hdlr", handler) + box(b"pitm", struct.pack(">IH", 0, count + 1))
+            inner += box(b"iinf", struct.pack(">IH", 0, count + 1) + iinf) + box(b"iref", b"\0" * 4 + box(b"dimg", dimg))
+            inner += box(b"iprp", box(b"ipco", ipco) + box(b"ipma", ipma)) + box(b"idat", grid) + box(b"iloc", iloc)
+            return box(b"ftyp", b"heic\0\0\0\0mif1heic") + box(b"meta", b"\0" * 4 + inner)
+
+        size, places, position = len(head([(0, 0)] * count)) + 8, [], 0
+        for tile in tiles:
+            places.append((size + position, len(tile)))
+            position += len(tile)
+        with open(path, "wb") as file:
+            file.write(head([places[order(index, columns)] for index in range(count)]) + box(b"mdat", b"".join(tiles)))
+        return path
+
+    large = write(os.path.join(folder, "gigapixel.heic"), *GIGAPIXEL, lambda index, _: index % len(tiles))
+    # The region's 9 tiles, in 3 columns.
+    columns = -(-GIGAPIXEL[0] // TILE)
+    first = 16000 // TILE * columns + 45000 // TILE
+    small = write(os.path.join(folder, "part.heic"), 3 * TILE, 3 * TILE,
+                  lambda index, _: (first + index // 3 * columns + index % 3) % len(tiles))
+    return large, small
+
+
+def shared_memory(pids):
+    """The sum of the proportional set sizes of processes, in KiB."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as rollup:
+                total += next(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+        except (OSError, StopIteration):
+            pass
+    return total
+
+
+def workers():
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/comm") as comm:
+                    if comm.read().strip() == "hwdaemon-decode":
+                        found.append(entry)
+            except OSError:
+                pass
+    return found
+
+
+def region(folder, daemon, still):
+    """Rows of the part of a gigapixel picture: memory and time, against a picture of its tiles alone."""
+    large, small = gigapixel(folder, still)
+    output = os.path.join(folder, "region.yuv")
+    start = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode"]
+    part, whole = start + ["--region", REGION, large, output], start + [small, output]
+    wall, cpu = interleaved((part, whole))
+    peak = 0
+    for _ in range(ROUNDS):
+        before = set(workers())
+        process = subprocess.Popen(part, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            peak = max(peak, shared_memory([process.pid] + [pid for pid in workers() if pid not in before]))
+            time.sleep(0.002)
+    rows = [("region of 1000x1000 of 91,000x32,000, against its 9 tiles alone", f"{statistics.median(wall[0]):.3f} s",
+             f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 2"),
+            ("region: hwctl and its worker, sum of Pss", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 70 MB")]
+    return rows
+
+
+def stills(folder):
+    """12 megapixels in tiles of 512, 8 bits, preset medium, QP 26, all in software."""
+    whole, png, tiles = pictures(folder)
+    rows, still = encoding(folder, whole, png, tiles)
+    with Daemon(folder) as daemon:
+        rows += decoding(folder, daemon, still)
+        rows += region(folder, daemon, still)
+    return "HEIC, 12 megapixels in 48 tiles of 512x512, preset medium, QP 26, in software:\n\n" + table(
+        ["what", "hwctl", "other", "time", "CPU time", "goal"], rows)

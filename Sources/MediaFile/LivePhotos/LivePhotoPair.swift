@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import Glibc
+internal import HWDBoxes
+internal import HWDHEIF
+internal import HWDSystem
+
+/// Both parts of a Live Photo.
+public enum LivePhotoPair {
+    /// Where the parts are written, and what they get.
+    public struct Request: Sendable {
+        /// The HEIC file, and where it is written.
+        public var still: (input: String, output: String)
+        /// The movie, and where it is written.
+        public var clip: (input: String, output: String)
+        public var identifier: String
+        /// When the still picture was taken, in seconds of the clip.
+        public var time: Double
+
+        public init(
+            still: (input: String, output: String), clip: (input: String, output: String), identifier: String,
+            time: Double
+        ) {
+            (self.still, self.clip, self.identifier, self.time) = (still, clip, identifier, time)
+        }
+    }
+
+    /// Writes both parts; none gets its name before both are complete.
+    ///
+    /// - Returns: what is lost, in one line; nil where nothing is.
+    /// - Throws: `badInput`, `unsupported` for files that cannot be parts; `cannotCreate`, `io`.
+    public static func write(_ request: Request) throws(MediaError) -> String? {
+        guard let still = try StillInput.open(request.still.input), let primary = still.file.primary else {
+            throw MediaError(.badInput, "\(request.still.input) is no HEIC file")
+        }
+        let (edit, keepsNote) = try still.naming { () throws(HEIFError) in
+            try exif(still, primary, request.identifier)
+        }
+        let picture = try copy(request.still)
+        for patch in edit.patches { try put(patch.bytes, picture, at: patch.offset) }
+        try put(edit.appended, picture, at: still.source.length)
+        let clip = try copy(request.clip)
+        try addTrack(clip, request)
+        try clip.commit(sync: false)
+        try picture.commit(sync: false)
+        return keepsNote ? nil : "the MakerNote of another maker in \(request.still.input) is replaced"
+    }
+
+    /// The identifier of a HEIC file's primary picture; nil without one.
+    ///
+    /// - Throws: `badInput` for a file that is no HEIC file, or damaged.
+    public static func identifier(ofStill path: String) throws(MediaError) -> String? {
+        guard let still = try StillInput.open(path), let primary = still.file.primary else {
+            throw MediaError(.badInput, "\(path) is no HEIC file")
+        }
+        guard let item = still.file.metadata(of: primary).first(where: { $0.kind == .exif }) else { return nil }
+        let tiff = try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
+        return ExifFields(tiff: tiff)?.contentIdentifier
+    }
+
+    private static func exif(
+        _ still: StillInput, _ primary: UInt32, _ identifier: String
+    ) throws(HEIFError) -> (edit: FileEdit, keepsNote: Bool) {
+        var editor = ExifEditor()
+        if let item = still.file.metadata(of: primary).first(where: { $0.kind == .exif }) {
+            guard let known = ExifEditor(try still.file.exif(item.id, from: still.source)) else {
+                throw HEIFError(.malformed, "its Exif is damaged")
+            }
+            editor = known
+        }
+        let keepsNote = try editor.setContentIdentifier(identifier)
+        return (try still.file.replacingExif(of: primary, with: editor.tiff, from: still.source), keepsNote)
+    }
+
+    private static func addTrack(_ file: AtomicFile, _ request: Request) throws(MediaError) {
+        let name = request.clip.input
+        do throws(BoxError) {
+            let entries = try MovieFile.entries(file.descriptor)
+            let end = entries.last?.end ?? 0
+            let data = Box("mdat", StillTimeTrack.sample)
+            let error = data.bytes.withUnsafeBytes {
+                PositionedIO.write(file.descriptor, $0, at: Int64(end))
+            }
+            guard error == 0 else { throw BoxError(MediaError.text(ofErrno: error)) }
+            try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
+                try LivePhotoClip.edit(
+                    &movie, request.identifier, time: request.time, sampleAt: end + UInt64(Box.headerSize))
+            }
+        } catch { throw MediaError(.badInput, "\(name): \(error.reason)") }
+    }
+
+    /// Bytes that are copied at once.
+    private static let blockSize = 4 << 20
+
+    /// A copy of a file, which gets its name later.
+    private static func copy(_ file: (input: String, output: String)) throws(MediaError) -> AtomicFile {
+        let source = open(FileName.bytes(file.input), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard source >= 0 else { throw .opening(file.input, errno: errno) }
+        defer { close(source) }
+        let target = try AtomicFile(path: file.output, inputs: [])
+        var block = [UInt8](repeating: 0, count: blockSize)
+        var offset: Int64 = 0
+        while true {
+            let count = pread(source, &block, block.count, off_t(offset))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw MediaError(.io, "\(file.input) cannot be read: \(MediaError.text(ofErrno: errno))")
+            }
+            guard count > 0 else { return target }
+            try put(Array(block.prefix(count)), target, at: UInt64(offset))
+            offset += Int64(count)
+        }
+    }
+
+    private static func put(_ bytes: [UInt8], _ file: AtomicFile, at offset: UInt64) throws(MediaError) {
+        let error = bytes.withUnsafeBytes { PositionedIO.write(file.descriptor, $0, at: Int64(offset)) }
+        guard error == 0 else {
+            throw MediaError(.io, "\(file.path) cannot be written: \(MediaError.text(ofErrno: error))")
+        }
+    }
+}

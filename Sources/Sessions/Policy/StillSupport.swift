@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDModel
+
+/// Whether a HEIC file of a size can be written, and by which encoder: the rules of files, then those of sessions.
+public struct StillSupport: Hashable, Sendable {
+    /// The encoder that a session without requirements would use; nil where the file cannot be written.
+    public private(set) var codecID: String?
+    /// Whether that encoder is hardware.
+    public private(set) var isHardware = false
+    /// The tiles; nil where no size is asked about.
+    public private(set) var tiling: StillTiling?
+    /// Why hardware is not used, or why the file cannot be written.
+    public private(set) var reason: String?
+
+    /// The answer.
+    ///
+    /// - Parameters:
+    ///   - size: nil for pictures of any size, in tiles.
+    ///   - tile: as of `StillTiling`.
+    public init(
+        bitDepth: Int, size: PictureSize?, tile: Int?, snapshot: ProbeSnapshot, failures: [CodecFailure]
+    ) {
+        tiling = size.map { StillTiling(width: $0.width, height: $0.height, tile: tile) }
+        let side = tile.flatMap { $0 == 0 ? nil : $0 } ?? StillTiling.usualTile
+        let size = size ?? PictureSize(width: side, height: side)
+        let tiling = StillTiling(width: size.width, height: size.height, tile: tile)
+        let coded = PictureSize(width: tiling.width, height: tiling.height)
+        guard tiling.isPossible else {
+            reason =
+                "\(size.width)x\(size.height) samples need \(tiling.columns)x\(tiling.rows) tiles of \(coded.width)x\(coded.height); a grid has at most 256x255"
+            return
+        }
+        guard tiling.hasLevel, max(coded.width, coded.height) <= CompressionRequest.maxDimension else {
+            reason =
+                "a coded picture of \(coded.width)x\(coded.height) is larger than HEVC's levels allow: use tiles"
+            return
+        }
+        var request = EncoderPolicy.Request(bitDepth: bitDepth)
+        request.size = coded
+        do throws(SessionError) {
+            guard [8, 10].contains(bitDepth) else {
+                throw SessionError(.parameter, "sessions encode 8 and 10 bits, not \(bitDepth)")
+            }
+            let choice = try EncoderPolicy.choose(request, snapshot: snapshot, failures: failures)
+            (codecID, isHardware) = (choice.encoder.id, choice.encoder.hardware)
+            reason = choice.fallbackReason
+        } catch { reason = error.reason }
+    }
+}
