@@ -20,18 +20,22 @@ def failover(folder):
                 STATE_DIRECTORY=state) as daemon:
         recovery = daemon.bench("recovery", DEATHS)
         verification = daemon.bench("verification", 250)
-        kept, others = [], []
+        runs = {"kept": [], "copied": [], "not-kept": []}
         for index in range(ROUNDS):
             # Interleaved, and the order alternates.
-            for name in (("kept", "not-kept") if index % 2 == 0 else ("not-kept", "kept")):
-                (kept if name == "kept" else others).append(daemon.bench(name, FRAMES))
-    ratio = statistics.median(a["ms"] / b["ms"] for a, b in zip(kept, others))
-    held = max(a["bytes"] - b["bytes"] for a, b in zip(kept, others))
-    reported = kept[0]["reported_bytes"]
+            for name in list(runs) if index % 2 == 0 else reversed(runs):
+                runs[name].append(daemon.bench(name, FRAMES))
+
+    def ratio(name):
+        return statistics.median(a["ms"] / b["ms"] for a, b in zip(runs[name], runs["not-kept"]))
+
+    held = max(a["bytes"] - b["bytes"] for a, b in zip(runs["copied"], runs["not-kept"]))
+    reported = runs["copied"][0]["reported_bytes"]
     rows = [
         (f"from the call that meets the death of a process to the next packet, {DEATHS} deaths: median", f"{recovery['p50_ms']:.0f} ms", "–"),
         ("the same, 95th percentile", f"{recovery['p95_ms']:.0f} ms", "≤ 200 ms"),
-        (f"time of {FRAMES} frames, frames kept over not kept", f"{ratio:.3f}", "≤ 1.015"),
+        (f"time of {FRAMES} frames, x265 ultrafast, frames kept in the app's pool over not kept", f"{ratio('kept'):.3f}", "≤ 1.015"),
+        ("the same, frames copied, because the pool has no slots to spare", f"{ratio('copied'):.3f}", "–"),
         ("CPU of the process that checks samples of a 1080p hardware session, a frame", f"{verification['cpu_ms']:.2f} ms", "≤ 0.5 ms"),
         ("memory that is kept / that Create reports", f"{held / 2**20:.1f} MiB / {reported / 2**20:.1f} MiB", "no more"),
     ]

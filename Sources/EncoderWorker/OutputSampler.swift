@@ -18,14 +18,17 @@ final class OutputSampler {
         private(set) var onlyReports: Bool
         /// Pictures of a sample: fewer of large frames, which the client has to keep as long as packets are held.
         let sampleSize: Int
+        /// Pictures of the first sample: fewer where a session continues another, whose client waits for the first packet.
+        let firstSampleSize: Int
 
         /// Nil where nothing is.
-        init?(_ session: CompressionSession, _ configuration: EncoderConfiguration) {
+        init?(_ session: CompressionSession, _ configuration: EncoderConfiguration, isContinuation: Bool = false) {
             let mode = session.properties.string(.verifyOutput) ?? "sampled"
             guard mode != "off", configuration.alpha == nil else { return nil }
             checksAll = mode == "all"
             onlyReports = Self.onlyReports(configuration)
             sampleSize = configuration.request.width * configuration.request.height > 4 << 20 ? 4 : 8
+            firstSampleSize = isContinuation ? min(sampleSize, 4) : sampleSize
         }
 
         private static func onlyReports(_ configuration: EncoderConfiguration) -> Bool {
@@ -62,6 +65,8 @@ final class OutputSampler {
     private var sample: OutputSample?
     private var sampleBytes = 0
     private var isUnbroken = false
+    /// Whether the checker was given a sample.
+    private var hasGiven = false
     /// Whether the checker's decoder has returned all pictures.
     private var isDrained = false
     /// The key frame of its group of pictures.
@@ -94,7 +99,8 @@ final class OutputSampler {
 
     private var checksAll: Bool { mode.checksAll }
     private var onlyReports: Bool { mode.onlyReports }
-    private var sampleSize: Int { mode.sampleSize }
+    /// Pictures of the present sample, or of the next one.
+    private var sampleSize: Int { hasGiven ? mode.sampleSize : mode.firstSampleSize }
 
     /// Applies what a running session may change.
     func change(to configuration: EncoderConfiguration) {
@@ -220,7 +226,7 @@ final class OutputSampler {
         memory.turn = .checker
         guard WorkerStartup.report(.sample(sample)) else { return stop("its output cannot be checked any more") }
         given = (sample.lumas.map(\.slot), MonotonicTime.now + Self.timeout)
-        givenCount = held.count
+        (givenCount, hasGiven) = (held.count, true)
         (self.sample, isUnbroken, half, toRecord) = (nil, checksAll || !isLast, 1 - half, 0)
         isDrained = isLast
     }

@@ -24,6 +24,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     private let state: Mutex<CompressionSession>
     /// Whether frames are converted or scaled, which a GPU may do.
     private let convertsFrames: Bool
+    /// Whether the session goes on where another one failed.
+    private let isContinuation: Bool
 
     /// Answers the Create call; a refused call ends the process.
     init(_ assigned: AssignedSession) throws {
@@ -39,6 +41,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         let request = setup.session.request
         state = Mutex(setup.session)
         hardware = setup.hardware
+        isContinuation = start.firstCodecID != nil
         (convertsFrames, scaling) = (request.convertsFrames, setup.scaling)
         vulkan = VulkanHints(
             preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
@@ -149,7 +152,10 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     /// What gives samples of a hardware encoder's output to be checked; nil where none are.
     func makeSampler(_ configuration: EncoderConfiguration) -> OutputSampler? {
-        guard hardware != nil, let mode = state.withLock({ OutputSampler.Mode($0, configuration) }),
+        guard hardware != nil,
+            let mode = state.withLock({
+                OutputSampler.Mode($0, configuration, isContinuation: isContinuation)
+            }),
             let memory = try? SampleMemory(receiving: OwnedFD(WorkerDescriptor.samples))
         else { return nil }
         port.memory.add(memory.shared)

@@ -32,6 +32,11 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A session's error.
     public init(_ error: SessionError) { self.init(.session(error.status), error.reason) }
 
+    /// The connection was closed instead of a reply.
+    static func noReply(to method: String) -> ClientError {
+        ClientError(.connectionFailed, "the daemon closed the connection without a reply to \(method)")
+    }
+
     init(_ error: TransportError, whileDoing task: String) {
         self.init(.connectionFailed, "\(task): \(error.reason)")
     }

@@ -150,10 +150,7 @@ public final class Daemon: Sendable {
         } catch {
             throw ClientError(error, whileDoing: "the daemon did not answer \(M.method)")
         }
-        guard let reply else {
-            throw ClientError(
-                .connectionFailed, "the daemon closed the connection without a reply to \(M.method)")
-        }
+        guard let reply else { throw .noReply(to: M.method) }
         do throws(SessionError) {
             return try VarlinkReply.decode(M.Reply.self, from: reply)
         } catch { throw ClientError(error) }

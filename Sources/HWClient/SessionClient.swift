@@ -68,13 +68,29 @@ final class SessionClient<Receiver: SessionReceiver> {
     /// Sequence numbers of the messages whose answers are events.
     private var finishing: Set<UInt32> = []
 
+    /// How often a session is asked for, where connections are closed without a reply.
+    private static var maxAttempts: Int { 3 }
+
     init(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
     ) throws(ClientError) {
-        let connection = try daemon.connect()
-        created = try Daemon.exchange(
-            Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue,
-            deadline: MonotonicTime.now + timeout)
+        let deadline = MonotonicTime.now + timeout
+        var connection = try daemon.connect()
+        var attempts = 1
+        while true {
+            do throws(ClientError) {
+                created = try Daemon.exchange(
+                    Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue, deadline: deadline)
+                break
+            } catch {
+                // The process that was to serve the session died while it replied.
+                guard attempts < Self.maxAttempts, error == .noReply(to: Receiver.Create.method) else {
+                    throw error
+                }
+                attempts += 1
+                connection = try daemon.connect()
+            }
+        }
         link = try SessionLink(daemon, connection, session: created.session, malfunction: Receiver.malfunction)
         receiver = Receiver(created)
     }

@@ -14,6 +14,19 @@ public struct DecodedPicture: Hashable, Sendable {
     public let planes: [[UInt16]]
 }
 
+/// The luma of a decoded picture, where the decoder has it.
+public struct DecodedLuma {
+    /// Samples a row.
+    public let width: Int
+    public let height: Int
+    /// Bits of a sample, 8 or 10; 10 bits are in words of 16.
+    public let bitDepth: Int
+    /// The first sample; valid until the decoder's next call.
+    public let base: UnsafeRawPointer
+    /// Bytes from one row to the next.
+    public let stride: Int
+}
+
 /// A decoder of libavcodec on one thread, in software or on a node's hardware: verifies encoders and hardware decoders.
 public final class ReferenceDecoder {
     private let codec: CodecContext
@@ -93,28 +106,47 @@ public final class ReferenceDecoder {
     ///
     /// - Parameter unit: of HEVC, NAL units with 4-byte lengths.
     public func decode(_ unit: [UInt8]) throws(LibAVError) -> [DecodedPicture] {
-        guard packet.fill(unit) else { throw LibAVError("no memory for a packet") }
-        defer { av_packet_unref(packet.pointer) }
-        return try send(packet.pointer)
+        var pictures: [DecodedPicture] = []
+        try send(unit) { () throws(LibAVError) in pictures.append(try picture()) }
+        return pictures
     }
 
     /// Returns every picture still inside; the decoder cannot be used afterwards.
-    public func finish() throws(LibAVError) -> [DecodedPicture] { try send(nil) }
+    public func finish() throws(LibAVError) -> [DecodedPicture] {
+        var pictures: [DecodedPicture] = []
+        try send(nil) { () throws(LibAVError) in pictures.append(try picture()) }
+        return pictures
+    }
 
-    private func send(_ packet: UnsafeMutablePointer<AVPacket>?) throws(LibAVError) -> [DecodedPicture] {
+    /// Decodes one access unit in software and passes the luma of the pictures that are ready, in output order, without a copy.
+    ///
+    /// - Parameter unit: nil for every picture still inside; the decoder cannot be used afterwards.
+    public func decodeLuma(_ unit: [UInt8]?, _ body: (DecodedLuma) -> Void) throws(LibAVError) {
+        try send(unit) { () throws(LibAVError) in body(try DecodedLuma(frame.pointer)) }
+    }
+
+    private func send(_ unit: [UInt8]?, _ take: () throws(LibAVError) -> Void) throws(LibAVError) {
+        guard let unit else { return try send(packet: nil, take) }
+        guard packet.fill(unit) else { throw LibAVError("no memory for a packet") }
+        defer { av_packet_unref(packet.pointer) }
+        try send(packet: packet.pointer, take)
+    }
+
+    private func send(
+        packet: UnsafeMutablePointer<AVPacket>?, _ take: () throws(LibAVError) -> Void
+    ) throws(LibAVError) {
         switch codec.send(packet) {
         case .taken: break
         case .full: throw LibAVError("libavcodec refuses a packet", clibav_again())
         case .failed(let code): throw LibAVError("libavcodec refuses a packet", code)
         }
-        var pictures: [DecodedPicture] = []
         while true {
             switch codec.receive(frame.pointer) {
-            case .needsInput, .ended: return pictures
+            case .needsInput, .ended: return
             case .failed(let code): throw LibAVError("libavcodec cannot decode a picture", code)
             case .frame:
                 defer { av_frame_unref(frame.pointer) }
-                pictures.append(try picture())
+                try take()
             }
         }
     }
@@ -151,6 +183,18 @@ extension DecodedPicture {
                 of: component, in: views, columns: component == 0 ? width : (width + 1) / 2,
                 rows: component == 0 ? height : (height + 1) / 2)
         }
+    }
+}
+
+extension DecodedLuma {
+    /// The luma of a frame in main memory.
+    fileprivate init(_ frame: UnsafePointer<AVFrame>) throws(LibAVError) {
+        let form = try SampleForm(AVPixelFormat(rawValue: frame.pointee.format))
+        guard form.shift == 0, let plane = PlaneView.planes(of: frame).first else {
+            throw LibAVError("libavcodec returned a picture without samples")
+        }
+        (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+        (bitDepth, base, stride) = (form.depth, plane.base, plane.stride)
     }
 }
 

@@ -23,13 +23,14 @@ struct SpareWorkerTests {
             })
     }
 
-    private func sessionPID(_ broker: BrokerProcess) throws -> Int32 {
+    private func lastSession(_ broker: BrokerProcess) throws -> SessionInfo? {
         let client = try broker.connect()
         try client.call(ListSessions.method)
         let text = try #require(try client.receive())
-        let sessions = try VarlinkReply.decode(ListSessions.Reply.self, from: Array(text.utf8)).sessions
-        return try #require(sessions.last).pid
+        return try VarlinkReply.decode(ListSessions.Reply.self, from: Array(text.utf8)).sessions.last
     }
+
+    private func sessionPID(_ broker: BrokerProcess) throws -> Int32 { try #require(try lastSession(broker)).pid }
 
     @Test func servesTheNextSessionAndIsReplaced() throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
@@ -52,6 +53,20 @@ struct SpareWorkerTests {
         try waitFor("the spare to be reaped") { workers(broker).isEmpty && kill(spare, 0) != 0 }
         let client = try broker.connect()
         _ = try client.create()
+        #expect(try sessionPID(broker) != spare)
+    }
+
+    @Test func isReplacedOnceWhereItIsKilledBeforeItAnswers() throws {
+        let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
+        try waitFor("a spare") { workers(broker).count == 1 }
+        let spare = try #require(workers(broker).first)
+        kill(spare, SIGSTOP)
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        try waitFor("the session") { try lastSession(broker)?.pid == spare }
+        kill(spare, SIGKILL)
+        let reply = try client.reply()
+        #expect(reply.error == nil && reply["session"] != nil, "\(reply)")
         #expect(try sessionPID(broker) != spare)
     }
 

@@ -2,26 +2,24 @@
 import Glibc
 import HWClient
 
-/// A session, of 720p by default, and its pool.
+/// How a session keeps frames, to go on where its process fails.
+enum Keeping { case inPool, copied, not }
+
+/// A session, of 720p by default, and its pool of moving pictures.
 private func open(
-    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool
+    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, _ keeping: Keeping
 ) throws -> (session: CompressionSession, pool: FramePool) {
-    let size = FrameLayout.packed(.nv12, width: width, height: height).size
     var parameters = parameters(.nv12, width, height, preset: "ultrafast")
     if inHardware {
         parameters = CreateCompressionSession.Parameters(
             width: width, height: height, pixelFormat: .nv12, timeBase: Rational(1),
             encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
     }
-    parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
+    parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keeping != .not)
     let session = try CompressionSession(daemon, parameters)
-    let pool = try FramePool(slotSize: size, slotCount: 8)
-    for slot in (0..<8).compactMap({ _ in pool.acquire() }) {
-        let bytes = pool.bytes(of: slot)
-        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 7 + slot.index * 3) }
-        pool.release(slot)
-    }
-    try session.addPool(pool, id: 1)
+    let spared = keeping == .inPool ? session.created.maxFramesHeld ?? 0 : 0
+    let pool = try movingFrames(width, height, count: 8 + spared).pool
+    try session.addPool(pool, id: 1, sparing: spared)
     try session.prepare()
     return (session, pool)
 }
@@ -41,8 +39,8 @@ private func sharedMemory() -> Int {
 }
 
 /// Time of a software session whose frames are kept or not, and the memory that it adds to this process.
-func keptFrames(_ daemon: Daemon, _ keepsFrames: Bool, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, inHardware: false, keepsFrames: keepsFrames)
+func keptFrames(_ daemon: Daemon, _ keeping: Keeping, frames: Int) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, inHardware: false, keeping)
     defer { session.invalidate() }
     let before = sharedMemory()
     let start = ContinuousClock.now
@@ -58,7 +56,7 @@ func keptFrames(_ daemon: Daemon, _ keepsFrames: Bool, frames: Int) throws -> [S
 func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     var times: [Double] = []
     for round in 0..<rounds {
-        let (session, pool) = try open(daemon, inHardware: true, keepsFrames: true)
+        let (session, pool) = try open(daemon, inHardware: true, .copied)
         defer { session.invalidate() }
         var slots: [UInt64: FramePool.Slot] = [:]
         var sent = 0
@@ -104,7 +102,7 @@ func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
 
 /// CPU time of the process that checks samples of a 1080p hardware session's output, in milliseconds of a frame of the session.
 func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true, keepsFrames: true)
+    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true, .copied)
     defer { session.invalidate() }
     try pump(session, pool, .nv12, (1920, 1080), count: frames)
     var total = 0.0

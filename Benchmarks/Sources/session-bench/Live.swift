@@ -3,13 +3,14 @@ import Glibc
 import HWClient
 
 /// A pool of different NV12 frames: a gradient, before which a textured square of a quarter of the picture's height moves.
-private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
+func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
     pool: FramePool, layouts: [FrameLayout]
 ) {
     let pool = try FramePool(
         slotSize: FrameLayout.packed(.nv12, width: width, height: height).size, slotCount: count)
     var layouts: [FrameLayout] = []
-    for (index, slot) in (0..<count).compactMap({ _ in pool.acquire() }).enumerated() {
+    let slots = (0..<count).compactMap { _ in pool.acquire() }
+    for (index, slot) in slots.enumerated() {
         let bytes = pool.bytes(of: slot)
         let (left, top) = (width / 4 + 4 * index, height / 4 + 2 * index)
         for row in 0..<height {
@@ -25,6 +26,7 @@ private func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
         for offset in width * height..<width * height * 3 / 2 { bytes[offset] = 128 }
         layouts.append(FrameLayout.packed(.nv12, width: width, height: height, base: slot.offset).layout)
     }
+    for slot in slots { pool.release(slot) }
     return (pool, layouts)
 }
 

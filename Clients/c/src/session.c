@@ -161,6 +161,16 @@ void hwdi_free_texts(char **texts) {
     for (int i = 0; i < 4; i++) free(texts[i]);
 }
 
+// Connects and calls; the connection, or why there is no reply.
+static int call_create(const char *address, const char *method, const char *parameters, int64_t deadline, char **reply) {
+    int fd = hwdi_connect(address, deadline);
+    if (fd < 0) return fd;
+    int result = hwdi_exchange(fd, method, parameters, true, deadline, reply);
+    if (result == 0) return fd;
+    hwdi_close(fd);
+    return result;
+}
+
 int hwdi_exchange_create(const char *address, uint32_t kind, const char *parameters, int64_t deadline, created *made) {
     const char *method = kinds[kind].method;
     char *reply;
@@ -168,15 +178,14 @@ int hwdi_exchange_create(const char *address, uint32_t kind, const char *paramet
     memset(made, 0, sizeof *made);
     made->info.size = sizeof made->info;
     made->info.kind = kind;
-    int fd = hwdi_connect(address, deadline);
+    int fd = -ECONNRESET;
+    // The process that was to serve the session may die while it replies.
+    for (int attempt = 0; attempt < 3 && fd == -ECONNRESET; attempt++) fd = call_create(address, method, parameters, deadline, &reply);
     if (fd < 0) return fd;
-    int result = hwdi_exchange(fd, method, parameters, true, deadline, &reply);
-    if (result == 0) {
-        result = hwdi_parameters(reply, method, &found);
-        const char *missing = result == 0 ? read_reply(made, found) : NULL;
-        free(reply);
-        if (missing) result = hwdi_fail(-EPROTO, "the reply to %s has no valid %s", method, missing);
-    }
+    int result = hwdi_parameters(reply, method, &found);
+    const char *missing = result == 0 ? read_reply(made, found) : NULL;
+    free(reply);
+    if (missing) result = hwdi_fail(-EPROTO, "the reply to %s has no valid %s", method, missing);
     if (result == 0) return fd;
     // A session's end is a message, which a daemon that has refused the session takes for a call.
     hwdi_close(fd);

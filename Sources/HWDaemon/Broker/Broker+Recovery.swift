@@ -7,7 +7,9 @@ internal import Logging
 
 // A worker that died before it replied to its Create call can be replaced: the client has not noticed it yet.
 extension Broker {
-    /// Starts another worker that avoids the hardware that ended the first one, or replies with the reason.
+    /// Starts another worker, which avoids the hardware that ended the first one, or replies with the reason.
+    ///
+    /// A worker that a signal ended while it opened no hardware is replaced once.
     ///
     /// - Parameters:
     ///   - worker: the worker that died.
@@ -19,21 +21,27 @@ extension Broker {
         let id = worker.id
         do throws(SessionError) {
             guard !isStopping else { throw Refusal.shuttingDown.error }
-            guard let running = registry.running[id], let failure = Self.failure(worker, end) else {
+            var start = worker.start
+            let failure = Self.failure(worker, end)
+            guard let running = registry.running[id], failure != nil || Self.mayRepeat(worker, end) else {
                 throw SessionError(end.status, end.reason)
             }
-            prober.sessionFailed(failure)
-            worker.logger.warning(
-                "the session restarts without its hardware",
-                metadata: ["\(worker.kind.noun)": "\(failure.codecID)", "reason": "\(failure.reason)"])
-            var start = worker.start
-            start.failures.append(failure)
+            if let failure {
+                prober.sessionFailed(failure)
+                worker.logger.warning(
+                    "the session restarts without its hardware",
+                    metadata: ["\(worker.kind.noun)": "\(failure.codecID)", "reason": "\(failure.reason)"])
+                start.failures.append(failure)
+            } else {
+                worker.logger.warning("the session restarts", metadata: ["reason": "\(end.reason)"])
+            }
             let next: SessionWorker
             do throws(Refusal) {
                 next = try startWorker(
                     start, worker.kind, converts: running.converts, connection: connection.rawValue,
                     worker.logger)
             } catch { throw error.error }
+            next.isRepetition = worker.isRepetition || failure == nil
             workers[id] = next
             var again = running
             again.pid = next.pid
@@ -45,6 +53,10 @@ extension Broker {
             Self.reply(error, on: connection)
             return false
         }
+    }
+
+    private static func mayRepeat(_ worker: SessionWorker, _ end: SessionEnd) -> Bool {
+        end.cause == .killed && worker.opening == nil && !worker.isRepetition
     }
 
     /// The hardware that ended the first worker; nil if it was opening none, or had to avoid it already.

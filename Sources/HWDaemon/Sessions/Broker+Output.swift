@@ -14,24 +14,29 @@ extension Broker {
         else {
             return false
         }
-        if outputChecks[id] == nil {
-            guard !uncheckedOutputs.contains(id) else {
-                samples.turn = .ended
-                return true
-            }
-            do {
-                outputChecks[id] = try OutputCheck(
-                    configuration.executable("hwdaemon-verify"), Confinement(settings).session(runsDriver: false),
-                    samples: samples, loop: loop, logger: worker.logger
-                ) { [weak self] in self?.found($0, $1, of: id) }
-            } catch {
-                worker.logger.warning("the encoder's output cannot be checked", metadata: ["reason": "\(error)"])
-                uncheckedOutputs.insert(id)
-                samples.turn = .ended
-                return true
-            }
+        if outputChecks[id] == nil, !uncheckedOutputs.contains(id) { startOutputCheck(of: id) }
+        guard let check = outputChecks[id] else {
+            samples.turn = .ended
+            return true
         }
-        return outputChecks[id]?.check(sample) ?? false
+        return check.check(sample)
+    }
+
+    /// Starts the process that checks a session's output.
+    ///
+    /// Where a session continues another, its client waits for the first sample's answer, so that this process starts at the same
+    /// time as the encoder's.
+    func startOutputCheck(of id: String) {
+        guard let worker = workers[id], let samples = worker.samples else { return }
+        do {
+            outputChecks[id] = try OutputCheck(
+                configuration.executable("hwdaemon-verify"), Confinement(settings).session(runsDriver: false),
+                samples: samples, loop: loop, logger: worker.logger
+            ) { [weak self] in self?.found($0, $1, of: id) }
+        } catch {
+            worker.logger.warning("the encoder's output cannot be checked", metadata: ["reason": "\(error)"])
+            uncheckedOutputs.insert(id)
+        }
     }
 
     /// Ends a session's process whose encoder's pictures are wrong, unless its packets do not wait for that.

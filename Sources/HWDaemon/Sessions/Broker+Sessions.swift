@@ -110,6 +110,7 @@ extension Broker {
                 pictureBytes: parameters.pictureBytes,
                 memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
                 past: restart?.past ?? []))
+        if restart != nil, expected != nil, parameters.checksOutput { startOutputCheck(of: id) }
         return worker
     }
 
@@ -226,6 +227,7 @@ extension Broker {
         let reason = fallbackReason.map { $0.printable() }
         let session = registry.setCodec(id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason)
         if let session { metrics.sessionCreated(session) }
+        if !usingHardware { outputChecks.removeValue(forKey: id)?.end() }
         workers[id]?.logger.info(
             "session created",
             metadata: ["encoder": "\(codecID)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")"])

@@ -28,6 +28,8 @@ struct CreateCall {
     var maxWait = Duration.zero
     /// As far as the call declares it.
     var priority = SessionPriority.normal
+    /// Whether a hardware encoder's pictures are compared with their frames (`VerifyOutput`).
+    private(set) var checksOutput = false
     /// Frames a second, as far as the call declares them.
     var frameRate = GPULoad.assumedRate
     /// The encoder or decoder that the client names, and the GPU that it must be on.
@@ -53,6 +55,9 @@ struct CreateCall {
             (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
             priority = SessionPriority(call: parameters.properties)
             frameRate = Self.frameRate(parameters.properties)
+            checksOutput =
+                parameters.codec != CompressionRequest.alphaCodec
+                && parameters.properties?[PropertyKey.verifyOutput.rawValue] != .string("off")
             maxWait = try Self.wait(parameters.maxWaitMs)
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)

@@ -57,6 +57,8 @@ final class SessionWorker {
     private let child: ChildProcess
     private let channel: WorkerProcess.Channel
     private let stats: StatsPage
+    /// Whether it replaces one that a signal ended before it answered the call.
+    var isRepetition = false
     /// The memory of its samples; nil of a process that gives none.
     private(set) var samples: SampleMemory?
     private let started = MonotonicTime.now

@@ -53,6 +53,18 @@ extension EndToEndFaults {
             "talk.y4m": Facts(codec: "rawvideo", frames: 50),
         ]
 
+        /// What lines print that write no file, or not only one.
+        private static let words: [String: [String]] = [
+            "hwctl info hdr.mov": ["smpte2084", "640x360", "contains HDR video         yes"],
+            "hwctl info photo.heic": ["1080x1920", "primary"],
+            "hwctl verify talk.mp4 talk.mov": ["50 frames", "timestamps  equal", "re-encoded: Y "],
+            "hwctl settings talk.mp4": ["\"AverageBitRate\"", "\"width\" : 160", "\"height\" : 90"],
+            "hwctl properties": ["AverageBitRate  (integer; 1000…800000000; live)", "MasteringDisplayColorVolume"],
+            "hwctl presets --for talk.mp4": ["HEVC1920x1080  ", "the source has no alpha"],
+            "hwctl encode --check talk.mp4": ["HEVC1920x1080  ", "the source has no alpha"],
+            "hwctl segments film.mkv --count 2": ["1/2", "2/2"],
+        ]
+
         /// Small files of the names that the page uses.
         private func prepare(_ folder: Scratch) throws {
             let text = "1\n00:00:00,200 --> 00:00:00,900\nA line\n"
@@ -100,10 +112,11 @@ extension EndToEndFaults {
             try Self.buildPreload()
             let inputs = Set(folder.contents)
             let lines = try Self.lines()
-            try #require(lines.count >= 40)
+            try #require(lines.count >= 40 && Set(Self.words.keys).isSubset(of: lines))
             for line in lines {
                 let run = try Self.run(line, in: folder, server)
                 #expect(run.status == 0, "\(line): \(run.errors)")
+                for word in Self.words[line] ?? [] { #expect(run.text.contains(word), "\(line): \(run.text)") }
                 if line.contains(" -q ") { #expect(run.errors == "" && run.text == "", "\(line): \(run.errors)") }
             }
             let videos: Set = ["mov", "mp4", "mkv", "ts", "hevc", "y4m", "png", "jpg"]
@@ -130,6 +143,7 @@ extension EndToEndFaults {
             let log = try String(contentsOfFile: folder.path("verbose.log"), encoding: .utf8)
             #expect(log.contains("x265") && !log.contains("\r"), "\(log)")
             #expect(!folder.contents.contains { $0.contains("stopped") })
+            try Programs.tool("bash", ["-n", folder.path("hwctl.bash")])
             let help = try String(contentsOfFile: folder.path("encode.txt"), encoding: .utf8)
             #expect(help.contains("--output-frame-rate") && help.contains("EXAMPLES"))
             // The input has 160x90.

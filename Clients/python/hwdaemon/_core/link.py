@@ -16,9 +16,12 @@ from .memory import Memory
 from .payloads import Violation
 from .pools import Pools
 from .steps import Steps, Wait
+from .varlink import NoReply
 
 #: Seconds for which arrived messages are handled before a deadline is looked at again.
 SLICE = 0.02
+#: How often a session is asked for, where connections are closed without a reply.
+MAX_ATTEMPTS = 3
 
 
 class Link:
@@ -45,12 +48,19 @@ class Link:
 
     def open(self, address: str, parameters: Mapping[str, Any]) -> Steps[Dict[str, Any]]:
         """Sends the Create call; returns the reply."""
-        connection = yield from varlink.connect(address)
-        try:
-            created = yield from varlink.exchange(connection, varlink.INTERFACE + self.METHOD, parameters, upgrade=True)
-        except BaseException:
-            connection.close()
-            raise
+        for attempt in range(MAX_ATTEMPTS):
+            connection = yield from varlink.connect(address)
+            try:
+                created = yield from varlink.exchange(connection, varlink.INTERFACE + self.METHOD, parameters, upgrade=True)
+                break
+            except NoReply:
+                # The process that was to serve the session died while it replied.
+                connection.close()
+                if attempt == MAX_ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
         self._address, self.session = address, str(created.get("session", ""))
         self.channel = Channel(connection)
         return created

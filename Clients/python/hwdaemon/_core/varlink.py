@@ -84,6 +84,10 @@ def _send(connection: socket.socket, data: bytes) -> Steps[None]:
             return
 
 
+class NoReply(ConnectionClosed):
+    """The connection was closed instead of a reply."""
+
+
 def _receive(connection: socket.socket, method: str) -> Steps[bytes]:
     """One reply without its NUL; nothing behind it is read, because the messages of a session may follow."""
     reply = bytearray()
@@ -99,7 +103,7 @@ def _receive(connection: socket.socket, method: str) -> Steps[bytes]:
         except ConnectionResetError:
             chunk = b""
         if not chunk:
-            raise ConnectionClosed(f"the daemon closed the connection without a reply to {method}")
+            raise NoReply(f"the daemon closed the connection without a reply to {method}")
         if len(reply) > MAX_REPLY + 1:
             raise ConnectionClosed(f"the reply to {method} is longer than {MAX_REPLY} bytes")
         if reply.endswith(b"\0"):
