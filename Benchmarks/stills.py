@@ -34,7 +34,7 @@ def pictures(folder):
     """A picture of 12 megapixels as Y4M and PNG, and its tiles one after another as Y4M."""
     whole, png, tiles = (os.path.join(folder, name) for name in ("still.y4m", "still.png", "tiles.y4m"))
     # Not as smooth as a test card, and not noise alone.
-    graph = f"testsrc2=size={WIDTH}x{HEIGHT},noise=alls=12:allf=t,gblur=sigma=1"
+    graph = f"testsrc2=size={WIDTH}x{HEIGHT}:rate=1,noise=alls=12:allf=t,gblur=sigma=1"
     run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "1", "-pix_fmt", "yuvj420p", "-strict", "-1", "-y", whole])
     run(["ffmpeg", "-v", "error", "-i", whole, "-frames:v", "1", "-pix_fmt", "rgb24", "-y", png])
     padded = f"pad={COLUMNS * TILE}:{ROWS * TILE}"
