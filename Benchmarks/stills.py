@@ -71,9 +71,10 @@ def decoding(folder, daemon, still):
     ours = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode", still, os.path.join(folder, "ours.yuv")]
     if heif := libheif("heif-dec"):
         theirs = [heif, still, os.path.join(folder, "theirs.y4m")]
-        wall, cpu = interleaved((ours, theirs))
+        # The CPU time of a worker is the daemon's.
+        wall, _ = interleaved((ours, theirs))
         rows.append(("decode to .yuv, against heif-dec", f"{statistics.median(wall[0]):.2f} s",
-                     f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 1.00"))
+                     f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", "–", "≤ 1.00"))
     return rows
 
 
@@ -181,7 +182,7 @@ def region(folder, daemon, still):
     output = os.path.join(folder, "region.yuv")
     start = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode"]
     part, whole = start + ["--region", REGION, large, output], start + [small, output]
-    wall, cpu = interleaved((part, whole))
+    wall, _ = interleaved((part, whole))
     peak = 0
     for _ in range(ROUNDS):
         before = set(workers())
@@ -190,7 +191,7 @@ def region(folder, daemon, still):
             peak = max(peak, shared_memory([process.pid] + [pid for pid in workers() if pid not in before]))
             time.sleep(0.002)
     rows = [("region of 1000x1000 of 91,000x32,000, against its 9 tiles alone", f"{statistics.median(wall[0]):.3f} s",
-             f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 2"),
+             f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", "–", "≤ 2"),
             ("region: hwctl and its worker, sum of Pss", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 70 MB")]
     return rows
 
