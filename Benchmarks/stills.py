@@ -34,7 +34,7 @@ def pictures(folder):
     """A picture of 12 megapixels as Y4M and PNG, and its tiles one after another as Y4M."""
     whole, png, tiles = (os.path.join(folder, name) for name in ("still.y4m", "still.png", "tiles.y4m"))
     # Not as smooth as a test card, and not noise alone.
-    graph = f"testsrc2=size={WIDTH}x{HEIGHT},noise=alls=12:allf=t,gblur=sigma=1"
+    graph = f"testsrc2=size={WIDTH}x{HEIGHT}:rate=1,noise=alls=12:allf=t,gblur=sigma=1"
     run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "1", "-pix_fmt", "yuvj420p", "-strict", "-1", "-y", whole])
     run(["ffmpeg", "-v", "error", "-i", whole, "-frames:v", "1", "-pix_fmt", "rgb24", "-y", png])
     padded = f"pad={COLUMNS * TILE}:{ROWS * TILE}"
@@ -71,9 +71,10 @@ def decoding(folder, daemon, still):
     ours = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode", still, os.path.join(folder, "ours.yuv")]
     if heif := libheif("heif-dec"):
         theirs = [heif, still, os.path.join(folder, "theirs.y4m")]
-        wall, cpu = interleaved((ours, theirs))
+        # The CPU time of a worker is the daemon's.
+        wall, _ = interleaved((ours, theirs))
         rows.append(("decode to .yuv, against heif-dec", f"{statistics.median(wall[0]):.2f} s",
-                     f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 1.00"))
+                     f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", "–", "≤ 1.00"))
     return rows
 
 
@@ -181,7 +182,7 @@ def region(folder, daemon, still):
     output = os.path.join(folder, "region.yuv")
     start = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode"]
     part, whole = start + ["--region", REGION, large, output], start + [small, output]
-    wall, cpu = interleaved((part, whole))
+    wall, _ = interleaved((part, whole))
     peak = 0
     for _ in range(ROUNDS):
         before = set(workers())
@@ -190,7 +191,7 @@ def region(folder, daemon, still):
             peak = max(peak, shared_memory([process.pid] + [pid for pid in workers() if pid not in before]))
             time.sleep(0.002)
     rows = [("region of 1000x1000 of 91,000x32,000, against its 9 tiles alone", f"{statistics.median(wall[0]):.3f} s",
-             f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", "≤ 2"),
+             f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", "–", "≤ 2"),
             ("region: hwctl and its worker, sum of Pss", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 70 MB")]
     return rows
 

@@ -224,6 +224,7 @@ final class X265Parameters {
         case .constantQP(let qp):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_CQP.rawValue)
             pointer.pointee.rc.qp = Int32(qp)
+            if configuration.maxKeyFrameInterval == 1, configuration.temporalLevels.count == 1 { setStills() }
         }
         if let limit = configuration.dataRateLimit {
             pointer.pointee.rc.vbvMaxBitrate = Self.kilobits(Int64(Double(limit.bytes) * 8 / limit.seconds))
@@ -231,6 +232,18 @@ final class X265Parameters {
         }
         if let qp = configuration.minQP { pointer.pointee.rc.qpMin = Int32(qp) }
         if let qp = configuration.maxQP { pointer.pointee.rc.qpMax = Int32(qp) }
+    }
+
+    /// Makes key frames alone cost what they need, with the quantizer that was asked for.
+    ///
+    /// x265 looks ahead for references that no picture has, and codes key frames with a QP that is 3 lower (ipratio).
+    private func setStills() {
+        pointer.pointee.rc.ipFactor = 1
+        pointer.pointee.rc.cuTree = 0
+        pointer.pointee.bframes = 0
+        pointer.pointee.bFrameAdaptive = 0
+        pointer.pointee.scenecutThreshold = 0
+        pointer.pointee.lookaheadDepth = 0
     }
 
     /// Keeps the first second of a new encoder from exceeding the rate.

@@ -51,6 +51,7 @@ enum EncodeHelp {
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
         HEIC     --tile N   --thumbnail MAX   --exif FILE|copy   --xmp FILE   --icc FILE
                  --primaries p3|709|2020   --depth-map FILE   --gain-map FILE
+                 --burst (several pictures)   --cover N (of a burst, a .heics)
         SOUND    --audio copy|aac|alac|none   --audio-track N|LANG
                  --audio-bitrate 128k   --drop-audio   --subtitle copy|none
         FILES    --output-dir DIR   --skip-existing   --no-overwrite   -y, --yes

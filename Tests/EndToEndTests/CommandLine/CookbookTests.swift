@@ -49,7 +49,7 @@ extension EndToEndFaults {
             "handbrake.mp4": Facts(sound: ["alac", "aac"], text: ["mov_text"]),
             "picture.png": Facts(codec: "png", frames: 1), "photo.jpg": Facts(codec: "mjpeg"),
             "photo-part.png": Facts(codec: "png"), "photo-small.png": Facts(codec: "png"),
-            "title.png": Facts(codec: "png"),
+            "title.png": Facts(codec: "png"), "title-first.png": Facts(codec: "png"),
             "talk.y4m": Facts(codec: "rawvideo", frames: 50),
         ]
 
@@ -63,6 +63,7 @@ extension EndToEndFaults {
             "hwctl presets --for talk.mp4": ["HEVC1920x1080  ", "the source has no alpha"],
             "hwctl encode --check talk.mp4": ["HEVC1920x1080  ", "the source has no alpha"],
             "hwctl segments film.mkv --count 2": ["1/2", "2/2"],
+            "hwctl probe --heic 8000x6000": ["HEIC of 8000x6000: written in", "192 of 512x512 in 12 rows of 16"],
         ]
 
         /// Small files of the names that the page uses.
