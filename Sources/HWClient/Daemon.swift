@@ -70,8 +70,10 @@ public final class Daemon: Sendable {
         _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) -> M.Reply {
         let connection = try connect()
-        return try Self.exchange(
+        let reply = try Self.exchange(
             method, parameters, upgrade: false, on: connection.rawValue, deadline: MonotonicTime.now + timeout)
+        guard let reply else { throw .noReply(to: M.method) }
+        return reply
     }
 
     /// What the daemon's protocol offers, and its limits.
@@ -129,9 +131,10 @@ public final class Daemon: Sendable {
         }
     }
 
+    /// Sends a call and waits for its reply; nil where the connection is closed instead.
     static func exchange<M: ControlMethod>(
         _ method: M.Type, _ parameters: M.Parameters, upgrade: Bool, on fd: Int32, deadline: MonotonicTime
-    ) throws(ClientError) -> M.Reply {
+    ) throws(ClientError) -> M.Reply? {
         let call: [UInt8]
         do throws(SessionError) {
             call = try VarlinkCall.encode(method: M.method, parameters: parameters, upgrade: upgrade)
@@ -150,7 +153,7 @@ public final class Daemon: Sendable {
         } catch {
             throw ClientError(error, whileDoing: "the daemon did not answer \(M.method)")
         }
-        guard let reply else { throw .noReply(to: M.method) }
+        guard let reply else { return nil }
         do throws(SessionError) {
             return try VarlinkReply.decode(M.Reply.self, from: reply)
         } catch { throw ClientError(error) }

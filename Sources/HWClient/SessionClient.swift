@@ -78,18 +78,16 @@ final class SessionClient<Receiver: SessionReceiver> {
         var connection = try daemon.connect()
         var attempts = 1
         while true {
-            do throws(ClientError) {
-                created = try Daemon.exchange(
-                    Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue, deadline: deadline)
+            let reply = try Daemon.exchange(
+                Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue, deadline: deadline)
+            if let reply {
+                created = reply
                 break
-            } catch {
-                // The process that was to serve the session died while it replied.
-                guard attempts < Self.maxAttempts, error == .noReply(to: Receiver.Create.method) else {
-                    throw error
-                }
-                attempts += 1
-                connection = try daemon.connect()
             }
+            // The process that was to serve the session died while it replied.
+            guard attempts < Self.maxAttempts else { throw .noReply(to: Receiver.Create.method) }
+            attempts += 1
+            connection = try daemon.connect()
         }
         link = try SessionLink(daemon, connection, session: created.session, malfunction: Receiver.malfunction)
         receiver = Receiver(created)

@@ -17,9 +17,7 @@ extension Daemon {
         _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
     ) async throws(ClientError) -> M.Reply {
         try await withoutBlocking { () throws(ClientError) in
-            let connection = try self.connect()
-            return try Self.exchange(
-                method, parameters, upgrade: false, on: connection.rawValue, deadline: MonotonicTime.now + timeout)
+            try self.call(method, parameters, timeout: timeout)
         }
     }
 }

@@ -64,6 +64,7 @@ final class ClientConnection {
     func reply(_ message: [UInt8]) {
         guard !isClosed else { return }
         isAnswering = false
+        remainingWait = nil
         lastUse = .now
         if !isOneway { output.append(message) }
         flush()

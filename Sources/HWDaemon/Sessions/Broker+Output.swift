@@ -6,7 +6,8 @@ internal import Logging
 
 // Hardware encoders whose output is checked while they work.
 extension Broker {
-    /// Passes a sample of a session's output to the process that checks it, which is started with the first.
+    /// Passes a sample of a session's output to the process that checks it, which is started with the first
+    /// where it does not run already.
     ///
     /// - Returns: false where no sample is expected.
     func check(_ sample: OutputSample, of id: String) -> Bool {

@@ -76,13 +76,18 @@ extension Broker {
     /// Hands calls that wait to another daemon, which counts all sessions, in the order in which they came.
     ///
     /// One that continues a session stays, because that session is this daemon's.
-    /// - Parameter handOver: whether a call was taken; gets it and how much longer it may wait.
-    func moveQueue(_ handOver: (CreateRequest, Duration) -> Bool) {
+    /// - Parameter handOver: hands over a call, which may wait that much longer.
+    func moveQueue(_ handOver: (CreateRequest, Duration) -> Successor.Delivery) {
         for entry in queue.entries where entry.work.restart == nil && entry.work.connection.awaitsReply {
             let rest = Duration.nanoseconds(Int64(clamping: entry.deadline.nanoseconds(since: .now)))
-            guard handOver(entry.work, rest) else { return }
-            queue.remove(entry.number)
-            entry.work.connection.close()
+            switch handOver(entry.work, rest) {
+            case .sent:
+                queue.remove(entry.number)
+                entry.work.connection.close()
+            case .full: return
+            // It waits here for a place.
+            case .failed: continue
+            }
         }
     }
 

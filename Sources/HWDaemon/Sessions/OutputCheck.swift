@@ -6,7 +6,8 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The process that checks the output of one session's hardware encoder; started with its first sample.
+/// The process that checks the output of one session's hardware encoder; started with the first sample, or with the encoder's
+/// process where the session continues another.
 ///
 /// The broker only passes messages on: it loads no codec.
 final class OutputCheck {
@@ -15,6 +16,7 @@ final class OutputCheck {
     private let loop: EventLoop
     private let logger: Logger
     private var watch: EventLoop.Watch?
+    private var exitWatch: EventLoop.Watch?
     /// The sample without an answer, and when it is overdue.
     private var open: OutputSample?
     private var timer: EventLoop.Timer?
@@ -101,9 +103,18 @@ final class OutputCheck {
         watch = nil
     }
 
-    /// Ends the process; waits a second at most.
+    /// Ends the process, which the loop reaps.
     func end() {
         close()
-        process.discard()
+        try? process.child.kill(SIGKILL)
+        do {
+            exitWatch = try loop.watch(process.child.fileDescriptor, .readable) { [self] _ in reap() }
+        } catch { process.discard() }
+    }
+
+    private func reap() {
+        _ = try? process.child.tryReap()
+        if let exitWatch { loop.remove(exitWatch) }
+        exitWatch = nil
     }
 }

@@ -69,7 +69,7 @@ extension Broker {
         if successor.hasSentAll {
             // The service manager takes messages of its main process alone, so this comes before the new daemon's own.
             manager.notify("MAINPID=\(pid)")
-            serves = successor.send(.serve(socket: socket?.path))
+            serves = successor.send(.serve(socket: socket?.path)) == .sent
             if !serves { manager.notify("MAINPID=\(getpid())") }
         }
         guard serves else {
@@ -108,7 +108,7 @@ extension Broker {
     private func handConnectionsOver(withCalls takesCalls: Bool) {
         guard phase == .relieved else { return }
         for connection in openConnections where connection.isIdle {
-            guard successor?.send(.connection, file: connection.fileDescriptor) == true else { break }
+            guard successor?.send(.connection, file: connection.fileDescriptor) == .sent else { break }
             connection.close()
         }
         if takesCalls { handCallsOver() }
@@ -122,7 +122,7 @@ extension Broker {
             let packet = HandoverPacket.call(
                 String(decoding: request.call.bytes, as: UTF8.self),
                 milliseconds: Int(max(rest, .zero) / .milliseconds(1)))
-            return successor?.send(packet, file: request.connection.fileDescriptor) == true
+            return successor?.send(packet, file: request.connection.fileDescriptor) ?? .failed
         }
     }
 

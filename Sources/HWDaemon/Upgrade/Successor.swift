@@ -68,20 +68,29 @@ final class Successor {
 
     deinit { close() }
 
-    /// Sends a packet, with a descriptor or without; false where it cannot take one at the moment, or has ended.
-    func send(_ packet: HandoverPacket, file: Int32? = nil) -> Bool {
-        guard let number = channel?.rawValue, let bytes = try? JSON.encode(packet) else { return false }
+    /// What became of a packet.
+    enum Delivery {
+        case sent
+        /// There is no room for it at the moment.
+        case full
+        /// It can never be sent, or the new daemon has ended.
+        case failed
+    }
+
+    /// Sends a packet, with a descriptor or without.
+    func send(_ packet: HandoverPacket, file: Int32? = nil) -> Delivery {
+        guard let number = channel?.rawValue, let bytes = try? JSON.encode(packet) else { return .failed }
         do throws(TransportError) {
             if let file {
                 try PacketSocket.send(bytes, file: file, to: number)
             } else {
                 try PacketSocket.send(bytes, to: number)
             }
-            return true
-        } catch { return false }
+            return .sent
+        } catch { return error.code == .wouldBlock ? .full : .failed }
     }
 
-    /// Sends packets in order, what does not fit now as soon as there is room; none is lost unless the new daemon ends.
+    /// Sends packets in order, what does not fit now as soon as there is room.
     func post(_ packets: [HandoverPacket]) {
         outbox += packets
         empty()
@@ -91,7 +100,7 @@ final class Successor {
     var hasSentAll: Bool { outbox.isEmpty }
 
     private func empty() {
-        let sent = isConnected ? outbox.prefix { send($0) }.count : outbox.count
+        let sent = isConnected ? outbox.prefix { send($0) != .full }.count : outbox.count
         outbox.removeFirst(sent)
         guard !outbox.isEmpty, outboxTimer == nil else { return }
         outboxTimer = loop.after(Self.retryInterval) { [weak self] in
