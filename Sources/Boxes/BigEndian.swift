@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension [UInt8] {
+    /// Numbers one after another, most significant bytes first.
+    public init(bigEndian numbers: [UInt32]) {
+        self = []
+        reserveCapacity(4 * numbers.count)
+        for number in numbers { appendBigEndian(number) }
+    }
+
     /// Appends a number, most significant byte first.
     @inlinable public mutating func appendBigEndian(_ value: some FixedWidthInteger) {
         var shift = value.bitWidth

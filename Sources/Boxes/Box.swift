@@ -24,8 +24,10 @@ public struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStri
 public struct BoxError: Error, Hashable, Sendable {
     /// The fault, in lower case and without a full stop.
     public let reason: String
+    /// Whether the system failed to read or write the file.
+    public let isIO: Bool
 
-    public init(_ reason: String) { self.reason = reason }
+    public init(_ reason: String, isIO: Bool = false) { (self.reason, self.isIO) = (reason, isIO) }
 }
 
 /// One box of an ISO base media file (ISO/IEC 14496-12 4.2): bytes, or child boxes in the types this module parses.

@@ -36,7 +36,7 @@ public enum HEIFLimits {
     /// Samples that are painted for one part, those that pictures of an overlay cover included.
     public static let paintedPixels = 1 << 32
     /// Luma samples of a coded picture.
-    public static let codedPixels = StillTiling.mostSamples
+    public static let codedPixels = StillTiling.maxSamples
     /// Bytes of an ICC profile.
     public static let profileSize = 4 << 20
     /// Bytes of an Exif or XMP item.

@@ -171,6 +171,9 @@ package struct CommandFailure: Error {
     /// Files differ: 1, as of cmp(1).
     package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
 
+    /// Files differ, and standard output says how: 1, and no line.
+    package static let reportedDifference = differs("")
+
     /// A machine has problems, which standard output names: 1, and no line.
     static let problemsFound = CommandFailure(exitCode: 1, reason: "")
 

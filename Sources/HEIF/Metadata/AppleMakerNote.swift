@@ -18,7 +18,7 @@ struct AppleMakerNote: Hashable, Sendable {
     private static let directory = 14
     private static let versionTag = 0x0001
     private static let identifierTag = 0x0011
-    private static let mostFields = 1024
+    private static let maxFields = 1024
     /// Types of TIFF.
     private static let (text, signedLong) = (2, 9)
 
@@ -34,7 +34,7 @@ struct AppleMakerNote: Hashable, Sendable {
         else { return nil }
         // A reader of TIFF whose offsets count from the note's first byte.
         guard let reader = TIFFReader([0x4D, 0x4D, 0, 42] + bytes.dropFirst(4)) else { return nil }
-        for entry in reader.entries(at: Self.directory, most: Self.mostFields) {
+        for entry in reader.entries(at: Self.directory, most: Self.maxFields) {
             guard let data = reader.data(entry) else { return nil }
             fields.append(Field(tag: entry.tag, type: entry.type, count: entry.count, data: data))
         }

@@ -12,7 +12,7 @@ public struct ExifEditor: Sendable {
     }
 
     private static let (long, undefined) = (4, 7)
-    private static let mostEntries = 1024
+    private static let maxEntries = 1024
 
     /// A structure without fields.
     public init() { tiff = [0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0] }
@@ -48,12 +48,12 @@ public struct ExifEditor: Sendable {
 
     private var exifDirectory: Int? {
         guard let reader, let first = reader.number(4, 4) else { return nil }
-        return reader.entry(Tag.exif, ofDirectoryAt: first, most: Self.mostEntries).flatMap(reader.integer)
+        return reader.entry(Tag.exif, ofDirectoryAt: first, most: Self.maxEntries).flatMap(reader.integer)
     }
 
     private func value(_ tag: Int, ofDirectoryAt place: Int) -> [UInt8]? {
         guard let reader else { return nil }
-        return reader.entry(tag, ofDirectoryAt: place, most: Self.mostEntries).flatMap(reader.data)
+        return reader.entry(tag, ofDirectoryAt: place, most: Self.maxEntries).flatMap(reader.data)
     }
 
     /// Writes a copy of a directory with a field at the end of the structure, and returns its place.
@@ -65,7 +65,7 @@ public struct ExifEditor: Sendable {
         let known = place.flatMap { reader?.number($0, 2) } ?? 0
         var (entries, next): ([[UInt8]], [UInt8]) = ([], [0, 0, 0, 0])
         if let place, known > 0 {
-            guard known < Self.mostEntries, place + 2 + 12 * known <= tiff.count else {
+            guard known < Self.maxEntries, place + 2 + 12 * known <= tiff.count else {
                 throw HEIFError(.malformed, "the directory of Exif at byte \(place) is cut off")
             }
             entries = (0..<known).map { Array(tiff[place + 2 + 12 * $0..<place + 14 + 12 * $0]) }

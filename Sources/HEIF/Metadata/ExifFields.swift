@@ -26,9 +26,9 @@ public struct ExifFields: Hashable, Sendable {
     private var orientationPlace: Int?
 
     /// The most entries of a directory that are read.
-    private static let mostEntries = 1024
+    private static let maxEntries = 1024
     /// The longest text.
-    private static let mostText = 256
+    private static let maxText = 256
 
     private enum Tag {
         static let make = 0x010F
@@ -53,23 +53,23 @@ public struct ExifFields: Hashable, Sendable {
     public init?(tiff: [UInt8]) {
         guard let reader = TIFFReader(tiff), let first = reader.number(4, 4) else { return nil }
         read(reader, at: first)
-        if let exif = reader.entry(Tag.exif, ofDirectoryAt: first, most: Self.mostEntries).flatMap(reader.integer) {
+        if let exif = reader.entry(Tag.exif, ofDirectoryAt: first, most: Self.maxEntries).flatMap(reader.integer) {
             read(reader, at: exif)
         }
     }
 
     private mutating func read(_ reader: TIFFReader, at directory: Int) {
-        for entry in reader.entries(at: directory, most: Self.mostEntries) {
+        for entry in reader.entries(at: directory, most: Self.maxEntries) {
             switch entry.tag {
             case Tag.orientation:
                 guard let value = reader.integer(entry), (1...8).contains(value) else { continue }
                 (orientation, orientationPlace) = (value, entry.place + 8)
-            case Tag.make: make = reader.text(entry, most: Self.mostText)
-            case Tag.model: model = reader.text(entry, most: Self.mostText)
-            case Tag.software: software = reader.text(entry, most: Self.mostText)
-            case Tag.date: date = date ?? reader.text(entry, most: Self.mostText)
-            case Tag.dateTaken: date = reader.text(entry, most: Self.mostText) ?? date
-            case Tag.lens: lens = reader.text(entry, most: Self.mostText)
+            case Tag.make: make = reader.text(entry, most: Self.maxText)
+            case Tag.model: model = reader.text(entry, most: Self.maxText)
+            case Tag.software: software = reader.text(entry, most: Self.maxText)
+            case Tag.date: date = date ?? reader.text(entry, most: Self.maxText)
+            case Tag.dateTaken: date = reader.text(entry, most: Self.maxText) ?? date
+            case Tag.lens: lens = reader.text(entry, most: Self.maxText)
             case Tag.isoSpeed: isoSpeed = reader.integer(entry)
             case Tag.exposureTime: exposureTime = reader.ratio(entry)
             case Tag.fNumber: fNumber = reader.ratio(entry)

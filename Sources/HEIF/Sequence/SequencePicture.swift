@@ -13,7 +13,7 @@ extension HEIFFile {
         guard let track = sequence?.tracks.first(where: { $0.handler == "pict" }) else {
             throw HEIFError(.malformed, "the file has no image sequence")
         }
-        guard (1...max(track.samples.count, 1)).contains(number), number <= track.samples.count else {
+        guard number >= 1, number <= track.samples.count else {
             throw HEIFError(
                 .malformed, "the image sequence has \(track.samples.count) pictures, no picture \(number)")
         }
@@ -24,7 +24,7 @@ extension HEIFFile {
         meta.primary = 1
         let alpha = sequence?.tracks.first { $0.auxiliary?.kind == .alpha && $0.masters.contains(track.id) }
         if let alpha, let urn = alpha.auxiliary?.urn,
-            let place = alpha.samples.times.firstIndex(of: track.samples.times[number - 1])
+            let place = alpha.index(atTimeOf: number - 1, of: track)
         {
             guard try meta.append(alpha, 2, auxiliary: urn) == size else {
                 throw HEIFError(.malformed, "the alpha of the image sequence has another size than its pictures")
@@ -41,6 +41,13 @@ extension HEIFFile {
 }
 
 extension ImageSequence.Track {
+    /// The sample with the time of another track's sample; their time scales may differ.
+    fileprivate func index(atTimeOf sample: Int, of other: Self) -> Int? {
+        // Products of 128 bits, which do not overflow.
+        let time = other.samples.times[sample].multipliedFullWidth(by: Int64(timeScale))
+        return samples.times.firstIndex { $0.multipliedFullWidth(by: Int64(other.timeScale)) == time }
+    }
+
     /// Where a sample is.
     fileprivate func location(of sample: Int) -> (offset: UInt64, length: UInt64) {
         (samples.offsets[sample], UInt64(samples.size(sample)))

@@ -20,8 +20,8 @@ struct Brands: Sendable {
 
     /// The most pixels of a picture to those of the next smaller one, and of the largest that needs no smaller one
     /// (ISO/IEC 23000-22 7.3.8).
-    private static let mostStep = 200
-    private static let mostPixels = 128_000_000
+    private static let maxStep = 200
+    private static let maxPixels = 128_000_000
 
     init(_ file: StillFile) throws(HEIFError) {
         let record = file.pictures[file.primary].configuration
@@ -49,10 +49,10 @@ struct Brands: Sendable {
             }
             let pixels = picture.width * picture.height
             guard tiling.isGrid, index == file.primary, let thumbnail = file.thumbnail else {
-                return pixels <= mostPixels
+                return pixels <= maxPixels
             }
             let smaller = thumbnail.width * thumbnail.height
-            return smaller <= mostPixels && pixels <= mostStep * smaller
+            return smaller <= maxPixels && pixels <= maxStep * smaller
         }
     }
 

@@ -25,7 +25,7 @@ extension HEIFFile {
         of id: UInt32, with tiff: [UInt8], from source: some ByteSource
     ) throws(HEIFError) -> FileEdit {
         guard let meta = metaBox, endsWithBox else {
-            throw HEIFError(.unsupported, "nothing can be added to the file: what follows its boxes is no box")
+            throw HEIFError(.unsupported, "no box can be appended: the last box has no stated size or is cut off")
         }
         let data = Box("mdat", ExifItem.bytes(tiff: tiff))
         let place = (offset: fileLength + UInt64(Box.headerSize), length: UInt64(data.fields.count))
@@ -38,7 +38,9 @@ extension HEIFFile {
                 edit.patches.append(
                     FileEdit.Patch(offset: meta.body.lowerBound + UInt64(patch.offset), bytes: patch.bytes))
             } else {
-                let written = try MetaEditor(body).addingExif(of: id, at: place, after: items.last?.id ?? 0)
+                // Items and groups share one space of numbers (ISO/IEC 14496-12 8.18.3).
+                let last = max(items.last?.id ?? 0, groups.map(\.id).max() ?? 0)
+                let written = try MetaEditor(body).addingExif(of: id, at: place, after: last)
                 edit.appended += written.bytes
                 edit.patches.append(FileEdit.Patch(offset: meta.start + 4, bytes: Array("free".utf8)))
             }
@@ -126,7 +128,7 @@ private struct MetaEditor {
         while let (header, contents) = try list.next() { children.append(Box(header.type, Array(contents))) }
     }
 
-    /// The box with an Exif item that describes another one; `last` is the highest id.
+    /// The box with an Exif item that describes another one; `last` is the highest id of items and groups.
     func addingExif(
         of id: UInt32, at place: (offset: UInt64, length: UInt64), after last: UInt32
     ) throws(BoxError) -> Box {

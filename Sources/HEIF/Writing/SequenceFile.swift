@@ -6,13 +6,13 @@ public struct SequenceFile: Sendable {
     ///
     /// A picture that is smaller than its coded form is cropped to its left top.
     public var picture: StillPicture
-    /// The same of straight alpha; nil without.
+    /// Straight alpha of the same size; nil if there is none.
     public var alpha: StillPicture?
     /// Ticks per second.
     public var timeScale: UInt32
     /// How long each picture is shown, in ticks.
     public var durations: [UInt32]
-    /// The picture that readers of still pictures show, by its place.
+    /// The picture that readers of still pictures show, by its index.
     public var cover = 0
 
     public init(_ picture: StillPicture, timeScale: UInt32, durations: [UInt32]) {

@@ -98,7 +98,7 @@ public struct SequenceLayout: Sendable {
         for number in times { bytes.appendBigEndian(number) }
         // Volume 1, then reserved fields.
         bytes += [1, 0] + [UInt8](repeating: 0, count: 10)
-        for number in TrackWriter.matrix { bytes.appendBigEndian(number) }
+        bytes += [UInt8](bigEndian: Box.identityMatrix)
         bytes += [UInt8](repeating: 0, count: 24)
         bytes.appendBigEndian(UInt32(tracks + 1))
         return Box("mvhd", bytes)

@@ -27,7 +27,7 @@ public struct StillPicture: Sendable {
 /// An auxiliary picture that is written with one of the pictures.
 public struct StillAuxiliary: Sendable {
     public var picture: StillPicture
-    /// The picture that it belongs to, by its place in `StillFile`.
+    /// The picture that it belongs to, by its index in `StillFile`.
     public var master = 0
     public var urn: String
     /// What follows the URN: an SEI message for depth.
@@ -49,7 +49,7 @@ public struct StillAuxiliary: Sendable {
 public struct StillFile: Sendable {
     /// Several are a burst.
     public var pictures: [StillPicture]
-    /// The primary picture, by its place.
+    /// The primary picture, by its index.
     public var primary = 0
     /// Of the primary picture.
     public var thumbnail: StillPicture?
@@ -76,7 +76,7 @@ public struct StillPart: Hashable, Sendable {
         case xmp(Role)
     }
 
-    /// A picture of the file, by its place in `StillFile`.
+    /// A picture of the file, by its index in `StillFile`.
     public enum Role: Hashable, Sendable {
         case thumbnail
         case picture(Int)

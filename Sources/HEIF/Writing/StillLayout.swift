@@ -217,14 +217,13 @@ struct Tiling {
         columns = (picture.width + tileWidth - 1) / tileWidth
         rows = (picture.height + tileHeight - 1) / tileHeight
         isGrid = picture.width != tileWidth || picture.height != tileHeight
-        guard rows <= StillTiling.mostTiles, columns <= StillTiling.mostTiles,
-            rows * columns <= StillTiling.mostReferences
-        else {
+        guard StillTiling.isPossible(columns: columns, rows: rows) else {
             throw HEIFError(
                 .limit,
-                "\(picture.width)x\(picture.height) samples need \(columns)x\(rows) tiles, a grid has 256x255")
+                "\(picture.width)x\(picture.height) samples need \(columns)x\(rows) tiles; a grid has \(StillTiling.gridLimits)"
+            )
         }
-        guard !isGrid || min(tileWidth, tileHeight) >= StillTiling.smallestSide else {
+        guard !isGrid || min(tileWidth, tileHeight) >= StillTiling.minSide else {
             throw HEIFError(.malformed, "tiles of \(tileWidth)x\(tileHeight) are smaller than 64x64")
         }
     }

@@ -11,8 +11,6 @@ struct TrackWriter {
     /// Of all pictures, in ticks.
     let duration: UInt32
 
-    /// The identity.
-    static let matrix: [UInt32] = [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000]
     private static let mainTrack: UInt32 = 1
     private static let alphaTrack: UInt32 = 2
 
@@ -21,11 +19,9 @@ struct TrackWriter {
     func box() throws(HEIFError) -> Box {
         var children = [header]
         if isAlpha {
-            children.append(Box("tref", children: [Box("auxl", Self.numbers([Self.mainTrack]))]))
+            children.append(Box("tref", children: [Box("auxl", [UInt8](bigEndian: [Self.mainTrack]))]))
         }
         let entry = try sampleEntry()
-        let data = Box(
-            "dinf", children: [Box("dref", fields: Self.full([1]), children: [Box("url ", [0, 0, 0, 1])])])
         let table = Box(
             "stbl",
             children: [
@@ -36,24 +32,18 @@ struct TrackWriter {
             ])
         let video = Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8))
         let media = Box(
-            "mdia", children: [mediaHeader, handler, Box("minf", children: [video, data, table])])
+            "mdia", children: [mediaHeader, handler, Box("minf", children: [video, .sameFileData, table])])
         children.append(media)
         return Box("trak", children: children)
     }
 
-    private static func numbers(_ numbers: [UInt32]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for number in numbers { bytes.appendBigEndian(number) }
-        return bytes
-    }
-
     /// The body of a full box of version 0.
-    private static func full(_ numbers: [UInt32]) -> [UInt8] { Self.numbers([0] + numbers) }
+    private static func full(_ numbers: [UInt32]) -> [UInt8] { [UInt8](bigEndian: [0] + numbers) }
 
     private var header: Box {
         // Enabled and in the movie.
-        var bytes = Self.numbers([3, 0, 0, isAlpha ? Self.alphaTrack : Self.mainTrack, 0, duration])
-        bytes += [UInt8](repeating: 0, count: 16) + Self.numbers(Self.matrix)
+        var bytes = [UInt8](bigEndian: [3, 0, 0, isAlpha ? Self.alphaTrack : Self.mainTrack, 0, duration])
+        bytes += [UInt8](repeating: 0, count: 16) + [UInt8](bigEndian: Box.identityMatrix)
         for side in [picture.width, picture.height] {
             bytes.appendBigEndian(UInt32(truncatingIfNeeded: side) << 16)
         }
@@ -93,7 +83,7 @@ struct TrackWriter {
             fields.appendBigEndian(side)
         }
         // 72 dpi, one frame in a sample, no name of a compressor, 24 bits.
-        fields += Self.numbers([0x0048_0000, 0x0048_0000, 0]) + [0, 1] + [UInt8](repeating: 0, count: 32)
+        fields += [UInt8](bigEndian: [0x0048_0000, 0x0048_0000, 0]) + [0, 1] + [UInt8](repeating: 0, count: 32)
         fields += [0, 0x18, 0xFF, 0xFF]
         var children = [try ItemProperty.hevc(picture.configuration).box()]
         // All pictures are intra ones (ISO/IEC 23008-12 7.2.3.2).

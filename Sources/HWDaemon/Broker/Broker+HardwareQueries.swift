@@ -58,13 +58,13 @@ extension Broker {
     func isStillEncodeSupported(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let question = try call.checkedParameters(StillQuestion.self)
         try HardwareQuestion(bitDepth: question.bitDepth).check()
-        let sides = 1...Self.mostStillSide
+        let sides = 1...Self.maxStillSide
         if let width = question.width, !sides.contains(width) { throw .invalidParameter("width") }
         if let height = question.height, !sides.contains(height) { throw .invalidParameter("height") }
         if (question.width == nil) != (question.height == nil) {
             throw .invalidParameter(question.width == nil ? "width" : "height")
         }
-        let tiles = StillTiling.smallestSide...CompressionRequest.maxDimension
+        let tiles = StillTiling.minSide...CompressionRequest.maxDimension
         if let tile = question.tile, tile != 0, !tiles.contains(tile) || tile % 2 != 0 {
             throw .invalidParameter("tile")
         }
@@ -84,7 +84,7 @@ extension Broker {
     }
 
     /// Samples on a side of a still picture that can be asked about.
-    private static let mostStillSide = 1 << 24
+    private static let maxStillSide = 1 << 24
 
     private func answer(
         _ call: VarlinkCall, for kind: SessionKind,

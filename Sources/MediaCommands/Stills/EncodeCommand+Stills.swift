@@ -67,7 +67,7 @@ extension EncodeCommand {
         }
         if still.burst, count < 2 { throw ValidationError("--burst takes two pictures or more.") }
         if let cover = still.cover, cover > count {
-            throw ValidationError("--cover \(cover) is no picture: there are \(count).")
+            throw ValidationError("--cover is \(cover), but there are \(count) pictures.")
         }
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import Glibc
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDSystem
@@ -41,7 +40,9 @@ struct LivePhotoCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The identifier, a UUID; a new one by default.", valueName: "uuid"))
     var identifier: String?
 
-    @Option(help: ArgumentHelp("Write the files to this directory under their names.", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp(
+            "Write the files to this directory under their names, and replace files there.", valueName: "dir"))
     var outputDir: String?
 
     @OptionGroup(title: "Messages")
@@ -87,7 +88,7 @@ struct LivePhotoCommand: ParsableCommand {
                 identifier: try LivePhotoPair.identifier(ofStill: stillOutput),
                 try LivePhotoClip(clipOutput))
             try json ? Console.json(result) : Console.result(result.text)
-            guard result.isPair else { throw CommandFailure.differs("") }
+            guard result.isPair else { throw CommandFailure.reportedDifference }
         }
     }
 
@@ -137,7 +138,7 @@ private struct LivePhotoInfo: Encodable {
         return Console.table([
             ["STILL", FileName.printable(still)], ["  identifier", FileName.printable(stillIdentifier ?? "none")],
             ["CLIP", FileName.printable(clip)], ["  identifier", FileName.printable(clipIdentifier ?? "none")],
-            ["  still picture", time.map { "at \($0)" } ?? "at no time that is stated"],
+            ["  still picture", time.map { "at \($0)" } ?? "no time stated"],
             ["LIVE PHOTO", isPair ? "yes" : "no"],
         ])
     }

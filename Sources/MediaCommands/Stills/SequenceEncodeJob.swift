@@ -14,6 +14,7 @@ struct SequenceEncodeJob {
         interruption.onSignal {}
         let progress = Progress(total: nil)
         let profile = try request.profile()
+        try checkCover()
         let daemon = try Daemon.findAndReport()
         let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
         let encoder = StillEncoder(
@@ -32,8 +33,7 @@ struct SequenceEncodeJob {
             still, timeScale: series.timeScale, durations: try series.durations())
         contents.alpha = try alpha(source, encoder)
         guard contents.durations.indices.contains(request.cover) else {
-            throw CommandFailure(
-                .usage, "--cover \(request.cover + 1) is no picture: the sequence has \(contents.durations.count)")
+            throw coverFailure(contents.durations.count)
         }
         contents.cover = request.cover
         let bytes = try contents.write(to: request.output, inputs: request.readFiles)
@@ -41,7 +41,30 @@ struct SequenceEncodeJob {
             .report(json: request.json)
     }
 
-    /// The alpha of all pictures, which are read again; nil without.
+    /// Refuses a cover that the inputs do not have before pictures are coded, as far as their packets show it.
+    private func checkCover() throws {
+        // Each input has a picture.
+        guard request.cover >= request.inputs.count else { return }
+        var count = 0
+        for path in request.inputs where count <= request.cover {
+            if let still = try StillInput.open(path), !still.isSequence {
+                count += 1
+                continue
+            }
+            guard
+                let packets = try StillReader.packets(
+                    path, frameRate: request.frameRate, limit: request.cover + 1 - count)
+            else { return }
+            count += packets
+        }
+        guard count > request.cover else { throw coverFailure(count) }
+    }
+
+    private func coverFailure(_ count: Int) -> CommandFailure {
+        CommandFailure(.usage, "--cover is \(request.cover + 1), but there are \(count) pictures")
+    }
+
+    /// The alpha of all pictures, which are read again; nil if none is wanted.
     private func alpha(_ source: StillSource, _ encoder: StillEncoder) throws -> CodedStill? {
         guard request.source.alpha != nil else { return nil }
         let series = PictureSeries(request.inputs, source, frameRate: request.frameRate)
@@ -58,7 +81,7 @@ private final class PictureSeries {
     /// As it was asked for, and as it is.
     private let askedRate: Rational?
     private let frameRate: Rational
-    /// The next file, by its place.
+    /// The index of the next file.
     private var place = 0
     private var reader: StillReader?
     /// Pictures of the open file, and its last picture's time and duration.
@@ -66,15 +89,17 @@ private final class PictureSeries {
     private var orientation = Orientation.upright
     /// The size and the format of the first picture.
     private var first: (width: Int, height: Int, format: PixelFormat)?
+    /// Pictures of all files.
+    private var total = 0
     /// The duration of each picture in seconds.
     private var seconds: [Double] = []
     /// The time base of a single file; nil for several.
     private var timeBase: Rational?
 
     /// Ticks per second of several files.
-    private static let usualScale: UInt32 = 90_000
+    private static let defaultScale: UInt32 = 90_000
     /// Ticks per second that a time base may have.
-    private static let mostScale = Int32(10_000_000)
+    private static let maxScale = Int32(10_000_000)
 
     init(_ paths: [String], _ source: StillSource, frameRate: Rational?) {
         (self.paths, self.source, askedRate, self.frameRate) = (paths, source, frameRate, frameRate ?? Rational(25))
@@ -82,13 +107,12 @@ private final class PictureSeries {
 
     /// Ticks per second of `durations`.
     var timeScale: UInt32 {
-        if hasTimes, let timeBase, timeBase.numerator == 1, timeBase.denominator <= Self.mostScale {
+        if hasTimes, let timeBase, timeBase.numerator == 1, timeBase.denominator <= Self.maxScale {
             return UInt32(timeBase.denominator)
         }
         // A multiple of the rate, whose pictures have whole durations.
-        let scale = Int64(frameRate.numerator)
-        return scale * 1000 <= Int64(Self.mostScale) && !hasTimes
-            ? UInt32(max(1, scale) * (frameRate.denominator == 1 ? 1000 : 1)) : Self.usualScale
+        let scale = Int64(frameRate.numerator) * (frameRate.denominator == 1 ? 1000 : 1)
+        return !hasTimes && (1...Int64(Self.maxScale)).contains(scale) ? UInt32(scale) : Self.defaultScale
     }
 
     /// Whether a file states its pictures' times.
@@ -140,7 +164,8 @@ private final class PictureSeries {
         place += 1
         (count, last, orientation) = (0, (nil, 0), .upright)
         if let still = try StillInput.open(path), !still.isSequence { return try source.read(path).pixels }
-        orientation = (try? StillSource.exif(of: path, from: nil).orientation) ?? .upright
+        // Patterns of names and pipes have no Exif.
+        if WholeFile.isFile(path) { orientation = try StillSource.exif(of: path, from: nil).orientation }
         let reader = try StillReader(path, source.options, frameRate: askedRate)
         self.reader = reader
         timeBase = paths.count == 1 ? reader.timeBase : nil
@@ -172,6 +197,10 @@ private final class PictureSeries {
         if orientation != .upright {
             pixels.canvas = try pixels.canvas.turned(orientation)
             pixels.alpha = try pixels.alpha?.turned(orientation)
+        }
+        total += 1
+        guard total <= HEIFLimits.sequencePictures else {
+            throw MediaError(.unsupported, "a sequence has at most \(HEIFLimits.sequencePictures) pictures")
         }
         let canvas = pixels.canvas
         guard let first else {

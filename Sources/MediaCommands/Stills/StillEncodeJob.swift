@@ -23,7 +23,7 @@ struct StillEncodeJob {
         var tile: Int?
         /// The most samples on a side of the thumbnail; 0 for none.
         var thumbnail = 320
-        /// The input that is shown first, by its place.
+        /// The input that is shown first, by its index.
         var cover = 0
         /// Pictures per second of a sequence's inputs that have no times; nil is 25.
         var frameRate: Rational?
@@ -56,14 +56,14 @@ struct StillEncodeJob {
     }
 
     /// The most bytes of documents that are put into a file.
-    private static let mostXMP = 16 << 20
+    private static let maxXMP = 16 << 20
 
     let request: Request
 
     func run(_ interruption: Interruption) throws {
         interruption.onSignal {}
         let progress = Progress(total: nil)
-        let xmp = try request.xmp.map { try WholeFile.read($0, most: Self.mostXMP) }
+        let xmp = try request.xmp.map { try WholeFile.read($0, most: Self.maxXMP) }
         let profile = try request.profile()
         // Before pictures are coded: what is missing is reported at once.
         let described = try request.inputs.enumerated().map { index, path in
@@ -86,7 +86,7 @@ struct StillEncodeJob {
             {
                 // Cameras say so of Display P3.
                 Console.note(
-                    "\(path): its colors are of no space that Exif names, and it has no ICC profile; --primaries p3 says that they are Display P3's"
+                    "\(path): Exif states an uncalibrated color space and there is no ICC profile; use --primaries p3 if it is Display P3"
                 )
             }
             let reply = try add(

@@ -122,7 +122,7 @@ struct StillEncoder {
         private var slots: [UInt64: FramePool.Slot] = [:]
 
         /// The most bytes of coded pictures, which stay in memory until the file is written.
-        private static let mostBytes = 1 << 31
+        private static let maxBytes = 1 << 31
 
         init(layout: FrameLayout, pool: FramePool, count: Int?) {
             (self.layout, self.pool, self.count) = (layout, pool, count)
@@ -190,8 +190,8 @@ struct StillEncoder {
                     throw CommandFailure(.software, "the session returned a packet of a frame that was never sent")
                 }
                 size += packet.bytes.count
-                guard size <= Self.mostBytes else {
-                    throw CommandFailure(.badInput, "the coded pictures have more than \(Self.mostBytes >> 30) GiB")
+                guard size <= Self.maxBytes else {
+                    throw CommandFailure(.badInput, "the coded pictures have more than \(Self.maxBytes >> 30) GiB")
                 }
                 packets[Int(packet.description.frameID)] = Array(packet.bytes)
                 try session.release(packet)

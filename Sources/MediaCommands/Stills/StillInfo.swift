@@ -226,7 +226,7 @@ struct StillPictureInfo: Encodable {
     }
 
     /// Bytes of the Exif that is described.
-    private static let mostExif = 1 << 20
+    private static let maxExif = 1 << 20
 
     private mutating func add(_ described: MetadataItem, _ input: StillInput) {
         switch described.kind {
@@ -234,8 +234,8 @@ struct StillPictureInfo: Encodable {
             guard exif == nil else { return }
             do throws(HEIFError) {
                 // There may be a thousand pictures.
-                guard try input.file.size(of: described.id) <= Self.mostExif else {
-                    return faults.append("its Exif has more than \(Self.mostExif >> 20) MiB")
+                guard try input.file.size(of: described.id) <= Self.maxExif else {
+                    return faults.append("its Exif has more than \(Self.maxExif >> 20) MiB")
                 }
                 exif = Exif(try input.file.exif(described.id, from: input.source))
             } catch { faults.append(error.reason) }

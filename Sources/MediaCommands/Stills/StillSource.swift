@@ -73,7 +73,7 @@ struct StillSource {
 }
 
 extension StillPixels {
-    /// Notes what of a file is not in its picture.
+    /// Reports what of the file the coded picture omits.
     func note(_ path: String) {
         if hasAlpha, alpha == nil { Console.note("\(path): alpha is left out; --alpha straight keeps it") }
         if hasDeepAlpha, alpha != nil { Console.note("\(path): alpha of more than 8 bits becomes 8 bits") }

@@ -47,7 +47,7 @@ final class StillTiles {
     /// Tiles that are decoded ahead of the one that is copied: enough for hardware to be never idle.
     private static let ahead = 4
     /// Bytes of a coded picture: level 6.2 allows fewer (H.265 A.4.2).
-    private static let mostBytes: UInt64 = 256 << 20
+    private static let maxBytes: UInt64 = 256 << 20
 
     init(
         _ input: StillInput, _ specification: [PropertyKey: PropertyValue], daemon: @escaping () throws -> Daemon,
@@ -72,7 +72,7 @@ final class StillTiles {
                 throw MediaError(.unsupported, "\(input.path): too many samples would be decoded for one picture")
             }
             let data = try input.naming { () throws(HEIFError) in
-                try input.file.data(of: work.item, from: input.source, limit: Self.mostBytes)
+                try input.file.data(of: work.item, from: input.source, limit: Self.maxBytes)
             }
             count += 1
             guard let session = try open(picture, format) else {

@@ -141,5 +141,7 @@ enum MovieFile {
         guard error == 0 else { throw failure(error) }
     }
 
-    private static func failure(_ error: Int32) -> BoxError { BoxError(MediaError.text(ofErrno: error)) }
+    private static func failure(_ error: Int32) -> BoxError {
+        BoxError(MediaError.text(ofErrno: error), isIO: true)
+    }
 }

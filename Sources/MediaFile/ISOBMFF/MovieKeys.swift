@@ -11,7 +11,7 @@ struct MovieKeys: Hashable, Sendable {
     /// The values, by the number of their key from 1 as their type.
     private var values: [Box] = []
 
-    private static let mostKeys = 1 << 16
+    private static let maxKeys = 1 << 16
 
     /// No keys.
     init(isQuickTime: Bool) {
@@ -43,7 +43,7 @@ struct MovieKeys: Hashable, Sendable {
         var fields = BoxFields("keys", body)
         _ = try fields.versionAndFlags(upTo: 0)
         let count = try fields.int(4)
-        guard count <= min(mostKeys, fields.left / 8) else { throw BoxError("the box \"keys\" is cut off") }
+        guard count <= min(maxKeys, fields.left / 8) else { throw BoxError("the box \"keys\" is cut off") }
         var keys: [[UInt8]] = []
         for _ in 0..<count {
             let size = try fields.int(4)
@@ -64,9 +64,14 @@ struct MovieKeys: Hashable, Sendable {
     /// Adds a text; the key is new.
     mutating func append(_ name: String, _ text: String) {
         keys.append(Self.key(name))
+        values.append(Self.value(UInt32(keys.count), text))
+    }
+
+    /// The value of a key, by its number from 1.
+    private static func value(_ key: UInt32, _ text: String) -> Box {
         // Type 1, UTF-8, without a locale.
         let data = Box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(text.utf8))
-        values.append(Box(FourCC(rawValue: UInt32(keys.count)), data.bytes))
+        return Box(FourCC(rawValue: key), data.bytes)
     }
 
     /// Sets a text, instead of what the key has.
@@ -74,8 +79,7 @@ struct MovieKeys: Hashable, Sendable {
         let known = Set(keys.indices.filter { keys[$0] == Self.key(name) }.map { UInt32($0 + 1) })
         values.removeAll { known.contains($0.type.rawValue) }
         guard let number = known.min() else { return append(name, text) }
-        let data = Box("data", [0, 0, 0, 1, 0, 0, 0, 0] + Array(text.utf8))
-        values.append(Box(FourCC(rawValue: number), data.bytes))
+        values.append(Self.value(number, text))
     }
 
     /// The text of a key; nil without one.

@@ -25,8 +25,10 @@ public enum LivePhotoPair {
         }
     }
 
-    /// Writes both parts; none gets its name before both are complete.
+    /// Writes both parts; none gets its name before both are complete and on the disk.
     ///
+    /// The two renames are not atomic together: after a crash between them only the clip is replaced, and pairing again
+    /// makes both parts fit.
     /// - Returns: what is lost, in one line; nil where nothing is.
     /// - Throws: `badInput`, `unsupported` for files that cannot be parts; `cannotCreate`, `io`.
     public static func write(_ request: Request) throws(MediaError) -> String? {
@@ -41,7 +43,9 @@ public enum LivePhotoPair {
         try put(edit.appended, picture, at: still.source.length)
         let clip = try copy(request.clip)
         try addTrack(clip, request)
-        try clip.commit(sync: false)
+        // Both are on the disk before the first one replaces anything.
+        try picture.sync()
+        try clip.commit(sync: true)
         try picture.commit(sync: false)
         return keepsNote ? nil : "the MakerNote of another maker in \(request.still.input) is replaced"
     }
@@ -73,7 +77,6 @@ public enum LivePhotoPair {
     }
 
     private static func addTrack(_ file: AtomicFile, _ request: Request) throws(MediaError) {
-        let name = request.clip.input
         do throws(BoxError) {
             let entries = try MovieFile.entries(file.descriptor)
             let end = entries.last?.end ?? 0
@@ -81,12 +84,17 @@ public enum LivePhotoPair {
             let error = data.bytes.withUnsafeBytes {
                 PositionedIO.write(file.descriptor, $0, at: Int64(end))
             }
-            guard error == 0 else { throw BoxError(MediaError.text(ofErrno: error)) }
+            guard error == 0 else { throw BoxError(MediaError.text(ofErrno: error), isIO: true) }
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
                 try LivePhotoClip.edit(
                     &movie, request.identifier, time: request.time, sampleAt: end + UInt64(Box.headerSize))
             }
-        } catch { throw MediaError(.badInput, "\(name): \(error.reason)") }
+        } catch {
+            guard !error.isIO else {
+                throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
+            }
+            throw MediaError(.badInput, "\(request.clip.input): \(error.reason)")
+        }
     }
 
     /// Bytes that are copied at once.

@@ -5,7 +5,7 @@ internal import HWDBoxes
 /// at that time ("QuickTime File Format", timed metadata media).
 struct StillTimeTrack {
     static let key = "com.apple.quicktime.still-image-time"
-    /// The sample: its size, the number of its key, and -1, which has no meaning but to be there.
+    /// The sample: its size, the number of its key, and -1, as Apple writes; only the sample's time matters.
     static let sample: [UInt8] = [0, 0, 0, 9, 0, 0, 0, 1, 0xFF]
 
     let id: UInt32
@@ -42,55 +42,51 @@ struct StillTimeTrack {
     private var duration: (movie: UInt32, media: UInt32) { (max(1, movieScale / 30), max(1, timeScale / 30)) }
 
     var box: Box {
-        var header = numbers([3, 0, 0, id, 0, time &+ duration.movie]) + [UInt8](repeating: 0, count: 16)
-        header += numbers([0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000, 0, 0])
+        var header =
+            [UInt8](bigEndian: [3, 0, 0, id, 0, time &+ duration.movie]) + [UInt8](repeating: 0, count: 16)
+        header += [UInt8](bigEndian: Box.identityMatrix + [0, 0])
         // An empty edit, then the sample at the normal rate.
         let edits = time > 0 ? [2, time, .max, 0x0001_0000] : [1]
-        let list = numbers([0] + edits + [duration.movie, 0, 0x0001_0000])
+        let list = [UInt8](bigEndian: [0] + edits + [duration.movie, 0, 0x0001_0000])
         return Box(
             "trak",
             children: [
                 Box("tkhd", header), Box("edts", children: [Box("elst", list)]),
-                Box("tref", children: [Box("cdsc", numbers([video]))]), media,
+                Box("tref", children: [Box("cdsc", [UInt8](bigEndian: [video]))]), media,
             ])
     }
 
-    private func numbers(_ numbers: [UInt32]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for number in numbers { bytes.appendBigEndian(number) }
-        return bytes
-    }
-
     private var media: Box {
-        let header = Box("mdhd", numbers([0, 0, 0, timeScale, duration.media]) + [0x7F, 0xFF, 0, 0])
-        let type = numbers([0]) + Array("mhlrmeta".utf8) + [UInt8](repeating: 0, count: 13)
+        let header = Box("mdhd", [UInt8](bigEndian: [0, 0, 0, timeScale, duration.media]) + [0x7F, 0xFF, 0, 0])
+        let type = [UInt8](bigEndian: [0]) + Array("mhlrmeta".utf8) + [UInt8](repeating: 0, count: 13)
         // Graphics mode copy, with the colors that it needs.
-        let general = Box("gmin", numbers([0]) + [0, 0x40, 0x80, 0, 0x80, 0, 0x80, 0, 0, 0, 0, 0])
-        let dataHandler = numbers([0]) + Array("dhlrurl ".utf8) + [UInt8](repeating: 0, count: 13)
-        let data = Box(
-            "dinf", children: [Box("dref", fields: numbers([0, 1]), children: [Box("url ", [0, 0, 0, 1])])])
+        let general = Box("gmin", [UInt8](bigEndian: [0]) + [0, 0x40, 0x80, 0, 0x80, 0, 0x80, 0, 0, 0, 0, 0])
+        let dataHandler = [UInt8](bigEndian: [0]) + Array("dhlrurl ".utf8) + [UInt8](repeating: 0, count: 13)
         return Box(
             "mdia",
             children: [
                 header, Box("hdlr", type),
-                Box("minf", children: [Box("gmhd", children: [general]), Box("hdlr", dataHandler), data, table]),
+                Box(
+                    "minf",
+                    children: [Box("gmhd", children: [general]), Box("hdlr", dataHandler), .sameFileData, table]),
             ])
     }
 
     private var table: Box {
         let name = Box("keyd", Array("mdta".utf8) + Array(Self.key.utf8))
         // A well-known type, of signed integers with 8 bits.
-        let key = Box(FourCC(rawValue: 1), children: [name, Box("dtyp", numbers([0, 65]))])
+        let key = Box(FourCC(rawValue: 1), children: [name, Box("dtyp", [UInt8](bigEndian: [0, 65]))])
         let entry = Box(
             "mebx", fields: [0, 0, 0, 0, 0, 0, 0, 1], children: [Box("keys", children: [key])])
-        var chunk = numbers([0, 1])
+        var chunk = [UInt8](bigEndian: [0, 1])
         chunk.appendBigEndian(offset)
         return Box(
             "stbl",
             children: [
-                Box("stsd", fields: numbers([0, 1]), children: [entry]),
-                Box("stts", numbers([0, 1, 1, duration.media])), Box("stsc", numbers([0, 1, 1, 1, 1])),
-                Box("stsz", numbers([0, UInt32(Self.sample.count), 1])), Box("co64", chunk),
+                Box("stsd", fields: [UInt8](bigEndian: [0, 1]), children: [entry]),
+                Box("stts", [UInt8](bigEndian: [0, 1, 1, duration.media])),
+                Box("stsc", [UInt8](bigEndian: [0, 1, 1, 1, 1])),
+                Box("stsz", [UInt8](bigEndian: [0, UInt32(Self.sample.count), 1])), Box("co64", chunk),
             ])
     }
 }

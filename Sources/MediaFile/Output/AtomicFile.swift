@@ -42,14 +42,21 @@ final class AtomicFile: @unchecked Sendable {
 
     deinit { discard() }
 
+    /// Waits until the contents are on the disk.
+    ///
+    /// - Throws: `io`.
+    func sync() throws(MediaError) {
+        guard fsync(descriptor) == 0 else {
+            throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
+        }
+    }
+
     /// Gives the file its name, replacing a file that has it; `sync` waits until the bytes are on disk.
     func commit(sync: Bool) throws(MediaError) {
         guard isOpen else { throw MediaError(.usage, "\(path) is already finished or discarded") }
         defer { discard() }
         keepPermissions()
-        if sync, fsync(descriptor) != 0 {
-            throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
-        }
+        if sync { try self.sync() }
         if hiddenName == nil {
             // link(2) never replaces: a name that is taken needs rename(2) from a temporary one.
             if Self.link(descriptor, target) { return }

@@ -45,17 +45,41 @@ public enum WholeFile {
     ///
     /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for an empty or a larger one.
     public static func read(_ path: String, most: Int) throws(MediaError) -> [UInt8] {
-        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
+        try read(path) { (count) throws(MediaError) in
+            guard count > 0, count <= most else {
+                throw MediaError(.badInput, "\(path) has \(count) bytes; 1 to \(most) are possible")
+            }
+            return count
+        }
+    }
+
+    /// Reads the first bytes of a file, `most` of them where it has more.
+    ///
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for what is no file.
+    static func beginning(_ path: String, most: Int) throws(MediaError) -> [UInt8] {
+        try read(path) { (count) throws(MediaError) in min(count, most) }
+    }
+
+    /// Whether a path names a file: not a pattern of names, nor a pipe.
+    public static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(FileName.bytes(path), &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Reads as many of a file's first bytes as `extent` returns for its size.
+    private static func read(
+        _ path: String, extent: (Int) throws(MediaError) -> Int
+    ) throws(MediaError) -> [UInt8] {
+        // A FIFO without a writer does not block.
+        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw .opening(path, errno: errno) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw MediaError(.badInput, "\(path) is no file")
         }
-        let count = Int(status.st_size)
-        guard count > 0, count <= most else {
-            throw MediaError(.badInput, "\(path) has \(count) bytes; 1 to \(most) are possible")
-        }
+        let count = try extent(Int(status.st_size))
+        guard count > 0 else { return [] }
         var failure: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             failure = PositionedIO.read(descriptor, into: UnsafeMutableRawBufferPointer(buffer), at: 0)

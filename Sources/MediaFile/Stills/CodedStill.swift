@@ -55,7 +55,7 @@ public struct CodedStill: Sendable {
 public struct StillFileContents: Sendable {
     /// Several are a burst.
     public var pictures: [CodedStill]
-    /// The picture that is shown first, by its place.
+    /// The picture that is shown first, by its index.
     public var primary = 0
     public var thumbnail: CodedStill?
     public var auxiliaries: [Auxiliary] = []
@@ -67,7 +67,7 @@ public struct StillFileContents: Sendable {
     public struct Auxiliary: Sendable {
         public var kind: AuxiliaryKind
         public var still: CodedStill
-        /// The picture that it belongs to, by its place.
+        /// The picture that it belongs to, by its index.
         public var master: Int
         /// For alpha: the picture's samples are multiplied by it.
         public var isPremultiplied = false

@@ -4,11 +4,11 @@ internal import HWDHEIF
 /// Reads the Exif of files: TIFF structures, JPEG, PNG and HEIF files.
 public enum ExifSource {
     /// The most bytes of a file that are searched, and of Exif.
-    private static let most = 64 << 20
+    private static let maxBytes = 64 << 20
 
     /// The TIFF structure of a file; nil where it has none.
     ///
-    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a damaged HEIF file.
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a damaged HEIF file, and a TIFF file of more than 64 MiB.
     public static func read(_ path: String) throws(MediaError) -> [UInt8]? {
         if let still = try StillInput.open(path) {
             guard let primary = still.file.primary,
@@ -16,10 +16,15 @@ public enum ExifSource {
             else { return nil }
             return try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
         }
-        let bytes = try WholeFile.read(path, most: most)
-        if bytes.starts(with: [0xFF, 0xD8]) { return jpeg(bytes) }
-        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return png(bytes) }
-        return ExifFields(tiff: bytes) == nil ? nil : bytes
+        let head = try WholeFile.beginning(path, most: 4)
+        if head.starts(with: [0xFF, 0xD8]) { return jpeg(try WholeFile.beginning(path, most: maxBytes)) }
+        switch head {
+        case [0x89, 0x50, 0x4E, 0x47]: return png(try WholeFile.beginning(path, most: maxBytes))
+        case [0x49, 0x49, 42, 0], [0x4D, 0x4D, 0, 42]:
+            let bytes = try WholeFile.read(path, most: maxBytes)
+            return ExifFields(tiff: bytes) == nil ? nil : bytes
+        default: return nil
+        }
     }
 
     /// APP1 of a JPEG file (Exif 2.32 4.7.2).

@@ -16,12 +16,12 @@ public enum JPEGEncoder {
     }
 
     /// The most bytes of a segment's contents: its length has 16 bits.
-    private static let mostSegment = 65_533
+    private static let maxSegment = 65_533
     /// libavcodec's scale of quantizers, 2…31; 2 is the best.
     private static let quantizer: Int32 = 2
 
     /// Whether Exif fits a file: it has one segment.
-    public static func holds(exif: [UInt8]) -> Bool { exif.count + 6 <= mostSegment }
+    public static func holds(exif: [UInt8]) -> Bool { exif.count + 6 <= maxSegment }
 
     /// Encodes a picture of Y'CbCr.
     ///
@@ -95,7 +95,7 @@ public enum JPEGEncoder {
         if let exif = metadata.exif, holds(exif: exif) { append(0xE1, Array("Exif".utf8) + [0, 0] + exif) }
         if let profile = metadata.profile, !profile.isEmpty {
             let head = Array("ICC_PROFILE".utf8) + [0]
-            let most = mostSegment - head.count - 2
+            let most = maxSegment - head.count - 2
             let count = (profile.count + most - 1) / most
             guard count <= 255 else { return bytes }
             for part in 0..<count {

@@ -5,13 +5,13 @@ internal import HWDHEIF
 public struct SequenceContents: Sendable {
     /// The pictures, which one session coded.
     public var pictures: CodedStill
-    /// Their straight alpha; nil without.
+    /// Straight alpha of the same size; nil if there is none.
     public var alpha: CodedStill?
     /// Ticks per second.
     public var timeScale: UInt32
     /// How long each picture is shown, in ticks.
     public var durations: [UInt32]
-    /// The picture that readers of still pictures show, by its place.
+    /// The picture that readers of still pictures show, by its index.
     public var cover = 0
 
     public init(_ pictures: CodedStill, timeScale: UInt32, durations: [UInt32]) {

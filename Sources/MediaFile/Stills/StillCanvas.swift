@@ -14,13 +14,13 @@ public final class StillCanvas {
     private let pool: UnsafeMutableRawBufferPointer
 
     /// The most samples; larger pictures are decoded in parts.
-    public static let mostSamples = 1 << 28
+    public static let maxSamples = 1 << 28
 
     /// A canvas of black; its pages cost memory when they are written.
     /// - Throws: `unsupported` for a canvas that is too large for memory.
     public init(_ format: PixelFormat, width: Int, height: Int) throws(MediaError) {
         let packed = FrameLayout.packed(format, width: width, height: height)
-        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width * height <= Self.mostSamples,
+        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width * height <= Self.maxSamples,
             let base = calloc(packed.size, 1)
         else {
             throw MediaError(

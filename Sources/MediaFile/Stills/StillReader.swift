@@ -95,24 +95,64 @@ public final class StillReader {
 
     /// The next picture; nil at the end.
     ///
-    /// - Throws: `badInput`, `unsupported` for one that cannot be read.
+    /// - Throws: `badInput`, `unsupported` for one that cannot be read, and for a file that is cut off.
     public func next() throws(MediaError) -> StillPixels? {
-        var packets = 0
-        while true {
-            if case .frame = decoder.receive(frame) {
-                defer { av_frame_unref(frame) }
-                let time = frame.pointee.best_effort_timestamp
-                pts = time == clibav_no_pts() ? nil : time
-                duration = max(0, frame.pointee.pkt_duration)
-                return try pixels(frame)
+        for _ in 0..<Self.maxPackets {
+            switch decoder.receive(frame) {
+            case .frame: return try takeFrame()
+            case .ended:
+                if let failure = demuxer.cutOff([demuxer.videoIndex]) { throw failure }
+                return nil
+            case .failed: throw damaged
+            case .needsInput: try sendPacket()
             }
-            guard isOpen, packets < Self.maxPackets else { return nil }
-            isOpen = try demuxer.read(into: packet)
-            packets += 1
-            defer { av_packet_unref(packet) }
-            guard !isOpen || Int(packet.pointee.stream_index) == demuxer.videoIndex else { continue }
-            _ = decoder.send(isOpen ? packet : nil)
         }
+        throw MediaError(.badInput, LibAVLog.explain("\(path): \(Self.maxPackets) packets give no picture"))
+    }
+
+    private var damaged: MediaError {
+        MediaError(.badInput, LibAVLog.explain("\(path): a picture cannot be decoded"))
+    }
+
+    /// Sends the next packet to the decoder, or the end.
+    private func sendPacket() throws(MediaError) {
+        if isOpen { isOpen = try demuxer.read(into: packet) }
+        defer { av_packet_unref(packet) }
+        guard !isOpen || Int(packet.pointee.stream_index) == demuxer.videoIndex else { return }
+        if case .failed = decoder.send(isOpen ? packet : nil) { throw damaged }
+    }
+
+    private func takeFrame() throws(MediaError) -> StillPixels {
+        defer { av_frame_unref(frame) }
+        guard frame.pointee.decode_error_flags == 0, frame.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0 else {
+            throw damaged
+        }
+        let time = frame.pointee.best_effort_timestamp
+        pts = time == clibav_no_pts() ? nil : time
+        duration = max(0, frame.pointee.pkt_duration)
+        return try pixels(frame)
+    }
+
+    /// The packets of a file's pictures, which are not decoded; counting ends at `limit`.
+    ///
+    /// - Returns: nil for an input that can be read only once.
+    /// - Throws: `badInput`, `unsupported` for a file that cannot be read.
+    public static func packets(
+        _ path: String, frameRate: Rational?, limit: Int
+    ) throws(MediaError) -> Int? {
+        let input = try InputFile(path)
+        guard input.isSeekable || input.kind == .pictures else { return nil }
+        let demuxer = try Demuxer(input, cancelFlag: CancelFlag(), frameRate: frameRate)
+        demuxer.keepOnly([demuxer.videoIndex])
+        var packet = av_packet_alloc()
+        defer { av_packet_free(&packet) }
+        guard let packet else { throw MediaError(.io, "out of memory for a packet") }
+        var count = 0
+        while count < limit, try demuxer.read(into: packet) {
+            if Int(packet.pointee.stream_index) == demuxer.videoIndex { count += 1 }
+            av_packet_unref(packet)
+        }
+        return count
     }
 
     private func pixels(_ frame: UnsafeMutablePointer<AVFrame>) throws(MediaError) -> StillPixels {

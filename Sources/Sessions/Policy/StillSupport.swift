@@ -21,18 +21,22 @@ public struct StillSupport: Hashable, Sendable {
         bitDepth: Int, size: PictureSize?, tile: Int?, snapshot: ProbeSnapshot, failures: [CodecFailure]
     ) {
         tiling = size.map { StillTiling(width: $0.width, height: $0.height, tile: tile) }
-        let side = tile.flatMap { $0 == 0 ? nil : $0 } ?? StillTiling.usualTile
-        let size = size ?? PictureSize(width: side, height: side)
-        let tiling = StillTiling(width: size.width, height: size.height, tile: tile)
-        let coded = PictureSize(width: tiling.width, height: tiling.height)
-        guard tiling.isPossible else {
+        let side = tile.flatMap { $0 == 0 ? nil : $0 } ?? StillTiling.defaultTileSize
+        let assumedSize = size ?? PictureSize(width: side, height: side)
+        let assumedTiling = StillTiling(width: assumedSize.width, height: assumedSize.height, tile: tile)
+        let coded = PictureSize(width: assumedTiling.width, height: assumedTiling.height)
+        guard assumedTiling.isPossible else {
             reason =
-                "\(size.width)x\(size.height) samples need \(tiling.columns)x\(tiling.rows) tiles of \(coded.width)x\(coded.height); a grid has at most 256x255"
+                "\(assumedSize.width)x\(assumedSize.height) samples need \(assumedTiling.columns)x\(assumedTiling.rows) tiles of \(coded.width)x\(coded.height); a grid has \(StillTiling.gridLimits)"
             return
         }
-        guard tiling.hasLevel, max(coded.width, coded.height) <= CompressionRequest.maxDimension else {
+        guard assumedTiling.hasLevel else {
             reason =
                 "a coded picture of \(coded.width)x\(coded.height) is larger than HEVC's levels allow: use tiles"
+            return
+        }
+        guard max(coded.width, coded.height) <= CompressionRequest.maxDimension else {
+            reason = "sessions encode at most \(CompressionRequest.maxDimension) samples on a side: use tiles"
             return
         }
         var request = EncoderPolicy.Request(bitDepth: bitDepth)
