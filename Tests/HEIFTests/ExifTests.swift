@@ -59,6 +59,22 @@ import Testing
         #expect(ExifEditor([1, 2, 3]) == nil)
     }
 
+    @Test func exifOfABurstHasANumberOfItsOwn() throws {
+        let bytes = try WritingTests.make(.burst).bytes()
+        let file = try HEIFFile(MemorySource(bytes))
+        let primary = try #require(file.primary)
+        let edit = try file.replacingExif(of: primary, with: ExifEditor().tiff, from: MemorySource(bytes))
+        var changed = bytes + edit.appended
+        for patch in edit.patches {
+            changed.replaceSubrange(Int(patch.offset)..<Int(patch.offset) + patch.bytes.count, with: patch.bytes)
+        }
+        let after = try HEIFFile(MemorySource(changed))
+        let numbers = after.items.map(\.id) + after.groups.map(\.id)
+        #expect(after.groups.count == 1 && after.items.count == file.items.count + 1)
+        #expect(Set(numbers).count == numbers.count, "\(numbers)")
+        #expect(after.metadata(of: primary).map(\.kind) == [.exif])
+    }
+
     @Test func everyPrefixAndMutationIsReadOrRefused() throws {
         let tiff = try exif(Clips.still)
         for length in 0..<tiff.count { _ = ExifFields(tiff: Array(tiff.prefix(length))) }

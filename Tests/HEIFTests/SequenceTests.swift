@@ -59,13 +59,42 @@ import Testing
         #expect(throws: HEIFError.self) { try SequenceLayout(sequence) }
     }
 
-    @Test(.needsMediaSet) func refusesPicturesThatReferToEachOther() throws {
-        let file = try HEIFFile(try Clips.source(Clips.path("heic/C041_sequence_edit.heic")))
-        let intra = try #require(file.sequence?.tracks.first { $0.handler == "pict" }).isIntraOnly
-        if intra == true {
-            #expect(try file.picture(ofSequence: 1).primary == 1)
-        } else {
-            #expect(throws: HEIFError.self) { try file.picture(ofSequence: 1) }
+    /// The offset of what follows the type of a box, counted from 0 among those of the type.
+    private static func body(_ type: String, _ number: Int = 0, in bytes: [UInt8]) throws -> Int {
+        let type = Array(type.utf8)
+        let places = bytes.indices.filter { bytes[$0...].starts(with: type) }
+        try #require(places.count > number)
+        return places[number] + 4
+    }
+
+    @Test func refusesPicturesThatReferToEachOther() throws {
+        let (sequence, pictures, alpha) = try Self.make()
+        var bytes = try SequenceLayout(sequence).file(pictures, alpha: alpha)
+        let flags = try Self.body("ccst", in: bytes) + 4
+        #expect(bytes[flags] == 0x80)
+        bytes[flags] = 0
+        let file = try HEIFFile(MemorySource(bytes))
+        #expect(throws: HEIFError.self) { try file.picture(ofSequence: 1) }
+    }
+
+    /// Alpha belongs to the picture of the same time, in seconds.
+    @Test func alphaMayHaveAnotherTimeScale() throws {
+        let (sequence, pictures, alpha) = try Self.make()
+        var bytes = try SequenceLayout(sequence).file(pictures, alpha: alpha)
+        func set(_ value: Int, at place: Int) {
+            bytes.replaceSubrange(place..<place + 4, with: [0, 0, UInt8(value >> 8), UInt8(value & 255)])
         }
+        func masks() throws -> [Bool] {
+            let file = try HEIFFile(MemorySource(bytes))
+            return try (1...3).map { number in
+                let picture = try file.picture(ofSequence: number)
+                return try picture.alpha(of: try #require(picture.primary)) != nil
+            }
+        }
+        set(1200, at: try Self.body("mdhd", 1, in: bytes) + 12)
+        // Alpha at 0, 20 and 40 of 1200 ticks, pictures at 0, 20 and 40 of 600.
+        #expect(try masks() == [true, true, false])
+        set(40, at: try Self.body("stts", 1, in: bytes) + 12)
+        #expect(try masks() == [true, true, true])
     }
 }

@@ -60,6 +60,9 @@ private let fullMachine = ProbeSnapshot(
         #expect(support(4000, nil, fullMachine, depth: 10).codecID == "sw")
         #expect(support(6000, 0, fullMachine).reason?.contains("level") == true)
         #expect(support(6000, 0, fullMachine).codecID == nil)
+        let wide = StillSupport(
+            bitDepth: 8, size: PictureSize(width: 16_400, height: 64), tile: 0, snapshot: fullMachine, failures: [])
+        #expect(wide.reason?.contains("16384 samples on a side") == true && wide.codecID == nil)
         #expect(support(200_000, nil, fullMachine).reason?.contains("391x391 tiles") == true)
         #expect(support(100, nil, fullMachine, depth: 12).codecID == nil)
     }
