@@ -119,7 +119,7 @@ install: install-daemon install-clients
 install-daemon:
 	@for file in $(addprefix .build/release/,$(PROGRAMS)) .build/manual/hwctl.1 .build/completions/hwctl.fish; do \
 	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(LIB)/hwdaemon $(SHARE)/doc/hwdaemon \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(LIB)/hwdaemon $(SHARE)/doc/hwdaemon/examples/monitoring \
 	    $(SHARE)/hwdaemon $(SHARE)/man/man1 $(SHARE)/man/man8 $(SHARE)/bash-completion/completions $(DESTDIR)$(ZSHDIR) \
 	    $(SHARE)/fish/vendor_completions.d $(DESTDIR)$(UNITDIR) $(LIB)/sysusers.d $(LIB)/tmpfiles.d $(DESTDIR)$(SYSCONFDIR)/hwdaemon
 	install -m 755 -s --strip-program=$(STRIP) .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
@@ -130,6 +130,8 @@ install-daemon:
 	cd .build/release/../lib/hwdaemon && find . -type l -exec cp -P {} $(abspath $(LIB))/hwdaemon/ \;
 	install -m 644 capabilities.json presets.json $(SHARE)/hwdaemon/
 	install -m 644 README.md LICENSE.md docs/*.md docs/*.schema.json $(SHARE)/doc/hwdaemon/
+	install -m 644 examples/monitoring/hwdaemon-* examples/monitoring/hwdaemon.rules.yml \
+	    $(SHARE)/doc/hwdaemon/examples/monitoring/
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
 	install -m 644 .build/completions/hwctl.bash $(SHARE)/bash-completion/completions/hwctl

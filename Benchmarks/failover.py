@@ -19,7 +19,7 @@ def failover(folder):
                 LIBVA_MESSAGING_LEVEL="0", HWSIM_PERSONALITY="full", HWDAEMON_DEVICES="/dev/null",
                 STATE_DIRECTORY=state) as daemon:
         recovery = daemon.bench("recovery", DEATHS)
-        verification = daemon.bench("verification", 250)
+        verification = daemon.bench("verification", 1000)
         runs = {"kept": [], "copied": [], "not-kept": []}
         for index in range(ROUNDS):
             # Interleaved, and the order alternates.

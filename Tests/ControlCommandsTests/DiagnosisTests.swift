@@ -39,6 +39,10 @@ struct DiagnosisTests {
         let machine = Machine(user: "alice", groups: ["/dev/dri/renderD128": "video"])
         #expect(Self.command(Self.node(.permission, .permission), machine) == "usermod -aG video alice")
         #expect(Self.command(Self.node(.permission, .permission)) == "usermod -aG render USER")
+        let service = Machine(user: "hwdaemon", hasService: true)
+        #expect(
+            Self.command(Self.node(.permission, .permission), service)
+                == "usermod -aG render hwdaemon && systemctl restart hwdaemon")
     }
 
     @Test(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail, and complain, which prints why it
-// fails), and does nothing else. With "busy" its encoder is always in use, with "decoder" it has none. With "unstable" it refuses configurations for another reason after the first process
+// fails), and does nothing else. With "busy" its encoder is always in use, with "decoder" it has none, and with "constant" no bit rates. With "unstable" it refuses configurations for another reason after the first process
 // that asked for one, which the file FAKE_VA_STATE records.
 // FAKE_VA_VENDOR is its vendor string. It claims HEVC Main decoding and (low-power) encoding.
 #include <fcntl.h>
@@ -33,10 +33,11 @@ static VAStatus entrypoints(VADriverContextP context, VAProfile profile, VAEntry
 
 static VAStatus attributes(
     VADriverContextP context, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttrib *list, int count) {
+    const char *how = getenv("FAKE_VA");
     for (int i = 0; i < count; i++) switch (list[i].type) {
         // Main 10 cannot be used, because there are no 10-bit surfaces.
         case VAConfigAttribRTFormat: list[i].value = VA_RT_FORMAT_YUV420; break;
-        case VAConfigAttribRateControl: list[i].value = VA_RC_CQP | VA_RC_CBR; break;
+        case VAConfigAttribRateControl: list[i].value = how && !strcmp(how, "constant") ? VA_RC_CQP : VA_RC_CQP | VA_RC_CBR; break;
         case VAConfigAttribEncPackedHeaders: list[i].value = VA_ENC_PACKED_HEADER_SEQUENCE; break;
         case VAConfigAttribMaxPictureWidth: list[i].value = 4096; break;
         default: list[i].value = VA_ATTRIB_NOT_SUPPORTED;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Preloaded, it makes libva accept any character device as a render node, of the kernel driver that FAKE_VA_KERNEL names.
+// Preloaded, it makes libva accept any character device as a render node, of the kernel driver that FAKE_VA_KERNEL names. The kernel
+// refuses the query of the HuC firmware with the error number FAKE_VA_HUC, if it is set.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 int drmGetNodeTypeFromFd(int file) {
     (void)file;
     return 2;
+}
+
+int drmCommandWriteRead(int file, unsigned long command, void *data, unsigned long size) {
+    (void)file, (void)command, (void)data, (void)size;
+    const char *error = getenv("FAKE_VA_HUC");
+    return error ? -atoi(error) : -ENODEV;
 }
 
 // As in xf86drm.h.

@@ -37,9 +37,12 @@ S = TypeVar("S", bound="Session[Any]")
 class Session(Generic[L]):
     """A session; `async with` creates and closes it. The exceptions are those of `hwdaemon.session.Session`."""
 
-    def __init__(self, link: Any, parameters: Mapping[str, Any], daemon: Optional[Daemon], timeout: float) -> None:
+    def __init__(
+        self, link: Any, parameters: Dict[str, Any], daemon: Optional[Daemon], timeout: float, max_wait: float
+    ) -> None:
         self._link: L = link
-        self._parameters = parameters
+        self._parameters = create.waiting(parameters, max_wait)
+        self._max_wait = max_wait
         self._daemon = daemon
         self.timeout = timeout
         self._waiters = Waiters(self._link)
@@ -49,7 +52,8 @@ class Session(Generic[L]):
         daemon = self._daemon
         if daemon is None:
             daemon = await asyncio.get_running_loop().run_in_executor(None, default_daemon)
-        await self._drive(self._link.create(daemon.address, self._parameters), "creating a session", self.timeout)
+        seconds = self.timeout + self._max_wait
+        await self._drive(self._link.create(daemon.address, self._parameters), "creating a session", seconds)
         return self
 
     async def __aexit__(
@@ -107,11 +111,11 @@ class CompressionSession(Session[CompressionLink]):
     def __init__(
         self, width: int, height: int, pixel_format: str, *, time_base: TimeBase = (1, 90000), codec: Optional[str] = None,
         hardware: Optional[bool] = None, specification: Optional[Mapping[str, Any]] = None, daemon: Optional[Daemon] = None,
-        timeout: float = 30.0, **properties: Any
+        timeout: float = 30.0, max_wait: float = 0.0, **properties: Any
     ) -> None:
         form = fourcc(pixel_format)
         parameters = create.compression((width, height), form, codec, time_base, hardware, specification, properties)
-        super().__init__(CompressionLink(width, height, form), parameters, daemon, timeout)
+        super().__init__(CompressionLink(width, height, form), parameters, daemon, timeout, max_wait)
 
     @property
     def format_description(self) -> Optional[bytes]:
@@ -164,10 +168,10 @@ class DecompressionSession(Session[DecompressionLink]):
     def __init__(
         self, format_description: bytes, *, pixel_format: Optional[str] = None, time_base: TimeBase = (1, 90000),
         hardware: Optional[bool] = None, specification: Optional[Mapping[str, Any]] = None, daemon: Optional[Daemon] = None,
-        timeout: float = 30.0, **properties: Any
+        timeout: float = 30.0, max_wait: float = 0.0, **properties: Any
     ) -> None:
         parameters = create.decompression(format_description, pixel_format, time_base, hardware, specification, properties)
-        super().__init__(DecompressionLink(), parameters, daemon, timeout)
+        super().__init__(DecompressionLink(), parameters, daemon, timeout, max_wait)
 
     async def decode(self, data: Any, pts: Optional[int] = None, duration: int = 0, *, do_not_output: bool = False) -> int:
         """Sends a packet; returns its number. Another task must take the pictures meanwhile, or `pictures_now`."""
@@ -206,11 +210,11 @@ class TransferSession(Session[TransferLink]):
     def __init__(
         self, width: int, height: int, source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]], *,
         target_size: Optional[Tuple[int, int]] = None, device: Optional[str] = None, daemon: Optional[Daemon] = None,
-        timeout: float = 30.0, **options: Any
+        timeout: float = 30.0, max_wait: float = 0.0, **options: Any
     ) -> None:
         parameters = create.transfer((width, height), source, target, device, options, target_size)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
-        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), parameters, daemon, timeout)
+        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), parameters, daemon, timeout, max_wait)
 
     async def frame(self) -> Frame:
         return await self._run(self._link.frame(), "waiting for a frame")

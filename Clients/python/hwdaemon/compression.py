@@ -39,6 +39,7 @@ class CompressionSession(Session[CompressionLink]):
         specification: Optional[Mapping[str, Any]] = None,
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
+        max_wait: float = 0.0,
         **properties: Any,
     ) -> None:
         """Creates a session; returns when the daemon has chosen its encoder.
@@ -48,6 +49,7 @@ class CompressionSession(Session[CompressionLink]):
         - codec: "hevc" or "hevc-with-alpha", which is the default of YUVA.
         - hardware: True requires it, False excludes it, None prefers it.
         - specification: more members of encoder_specification, such as EncoderID.
+        - max_wait: seconds to wait for a place where the daemon has none, at most 3600, besides `timeout`; 0 is refused at once.
         - properties: initial properties by VideoToolbox's names without prefix.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format, size or
@@ -55,10 +57,11 @@ class CompressionSession(Session[CompressionLink]):
         """
         form = fourcc(pixel_format)
         parameters = create.compression((width, height), form, codec, time_base, hardware, specification, properties)
+        parameters = create.waiting(parameters, max_wait)
         super().__init__(CompressionLink(width, height, form), timeout)
         #: Seconds of one unit of pts, dts and durations.
         self.time_base = Fraction(parameters["time_base"]["numerator"], parameters["time_base"]["denominator"])
-        run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
+        run(self._link.create((daemon or default_daemon()).address, parameters), timeout + max_wait, "creating a session")
 
     @property
     def encoder_id(self) -> str:

@@ -36,6 +36,7 @@ class DecompressionSession(Session[DecompressionLink]):
         specification: Optional[Mapping[str, Any]] = None,
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
+        max_wait: float = 0.0,
         **properties: Any,
     ) -> None:
         """Creates a session; returns when the daemon has chosen its decoder.
@@ -44,13 +45,15 @@ class DecompressionSession(Session[DecompressionLink]):
           codes, for packets with start codes.
         - pixel_format: of the pictures; by default the stream's own. "ab4h" returns extended-linear half floats.
         - hardware: True requires it, False excludes it, None prefers it.
+        - max_wait: seconds to wait for a place where the daemon has none, at most 3600, besides `timeout`; 0 is refused at once.
         - properties: initial properties, such as MaxTemporalLevel or DestinationColorPrimaries.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or time base.
         """
         parameters = create.decompression(format_description, pixel_format, time_base, hardware, specification, properties)
+        parameters = create.waiting(parameters, max_wait)
         super().__init__(DecompressionLink(), timeout)
-        run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
+        run(self._link.create((daemon or default_daemon()).address, parameters), timeout + max_wait, "creating a session")
 
     @property
     def decoder_id(self) -> str:

@@ -31,6 +31,7 @@ class TransferSession(Session[TransferLink]):
         device: Optional[str] = None,
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
+        max_wait: float = 0.0,
         **options: Any,
     ) -> None:
         """Creates a session; returns when the daemon has chosen its converter.
@@ -39,14 +40,16 @@ class TransferSession(Session[TransferLink]):
           siting, alpha).
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
+        - max_wait: seconds to wait for a place where the daemon has none, at most 3600, besides `timeout`; 0 is refused at once.
         - options: the members of TransferOptions, such as reference_white.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
         parameters = create.transfer((width, height), source, target, device, options, target_size)
+        parameters = create.waiting(parameters, max_wait)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
         super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), timeout)
-        run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
+        run(self._link.create((daemon or default_daemon()).address, parameters), timeout + max_wait, "creating a session")
 
     @property
     def device(self) -> str:

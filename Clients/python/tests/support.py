@@ -22,12 +22,12 @@ PROGRAMS = Path(os.environ.get("HWDAEMON_PROGRAMS", ROOT / ".build/debug"))
 
 
 @functools.lru_cache(maxsize=None)
-def daemon() -> hwdaemon.Daemon:
-    """A daemon without devices: each test gets the same software."""
+def daemon(*arguments: str) -> hwdaemon.Daemon:
+    """A daemon without devices: each test gets the same software. One for each set of arguments."""
     folder = tempfile.TemporaryDirectory()
     path = f"{folder.name}/socket"
     environment = {**os.environ, "HWDAEMON_DEVICES": "/dev/null"}
-    process = subprocess.Popen([PROGRAMS / "hwdaemon", "--socket", path, "--log-level", "error"], env=environment)
+    process = subprocess.Popen([PROGRAMS / "hwdaemon", "--socket", path, "--log-level", "error", *arguments], env=environment)
 
     def end() -> None:
         process.terminate()

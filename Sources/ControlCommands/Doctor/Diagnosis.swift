@@ -89,7 +89,7 @@ struct Diagnosis: Encodable {
             guard let reason = node.reason else { return nil }
             return Problem(
                 node.cause, reason, device: node.node, pciID: node.pciID, group: machine.groups[node.node],
-                user: machine.user)
+                user: machine.user, hasService: machine.hasService)
         }
     }
 
@@ -115,12 +115,13 @@ extension Diagnosis.Problem {
     /// A problem with the remedy of its cause.
     fileprivate init(
         _ cause: ProbeCause?, _ problem: String, device: String? = nil, pciID: String? = nil, group: String? = nil,
-        user: String = "USER"
+        user: String = "USER", hasService: Bool = false
     ) {
         self.cause = cause
         self.device = device
         self.problem = problem
         remedy = cause?.remedy(pciID: pciID)
         command = cause?.command(pciID: pciID, group: group ?? "render", user: user)
+        if cause == .permission, hasService { command? += " && systemctl restart hwdaemon" }
     }
 }

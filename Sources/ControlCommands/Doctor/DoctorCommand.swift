@@ -32,9 +32,12 @@ package struct DoctorCommand: ParsableCommand {
     /// Asks the daemon and prints the diagnosis.
     package func run() throws {
         try report {
-            let snapshot = try Daemon.findAndReport().call(
+            let daemon = try Daemon.findAndReport()
+            let snapshot = try daemon.call(
                 Probe.self, Probe.Parameters(device: nil, verify: nil), timeout: .seconds(60))
-            let diagnosis = Diagnosis(snapshot, .present(nodes: snapshot.nodes.map(\.node)))
+            let machine = Machine.present(
+                nodes: snapshot.nodes.map(\.node), socket: daemon.isPrivate ? nil : daemon.address)
+            let diagnosis = Diagnosis(snapshot, machine)
             if json { try Console.json(diagnosis) } else { try Console.result(Self.text(diagnosis)) }
             if !diagnosis.problems.isEmpty { throw CommandFailure.problemsFound }
         }

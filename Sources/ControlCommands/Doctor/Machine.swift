@@ -6,21 +6,31 @@ internal import HWDSystem
 struct Machine {
     /// Whether this process runs in a container.
     var isContainer = false
-    /// The name of the user of this process.
+    /// The name of the daemon's user.
     var user = "USER"
+    /// Whether the daemon is the machine's service, which takes a user's new groups when it is started again.
+    var hasService = false
     /// The group that owns each node's file, by the node's path.
     var groups: [String: String] = [:]
 
     /// This machine, with the groups of some nodes.
-    static func present(nodes: [String]) -> Machine {
+    ///
+    /// - Parameter socket: the file of the daemon's socket; nil for a private daemon, which has this process's user.
+    static func present(nodes: [String], socket: String?) -> Machine {
         var machine = Machine()
         // Podman and Docker leave these files; systemd-nspawn and LXC set the variable for the first process.
         machine.isContainer =
             access("/run/.containerenv", F_OK) == 0 || access("/.dockerenv", F_OK) == 0
             || access("/run/systemd/container", F_OK) == 0 || Environment.value("container") != nil
-        if let entry = getpwuid(geteuid()) { machine.user = String(cString: entry.pointee.pw_name) }
+        var status = stat()
+        let owner = socket.flatMap { stat($0, &status) == 0 ? status.st_uid : nil }
+        if owner == 0 {
+            // The service manager made it, for the unit's user; root itself may open every node.
+            (machine.user, machine.hasService) = ("hwdaemon", true)
+        } else if let entry = getpwuid(owner ?? geteuid()) {
+            machine.user = String(cString: entry.pointee.pw_name)
+        }
         for node in nodes {
-            var status = stat()
             guard stat(node, &status) == 0, let entry = getgrgid(status.st_gid) else { continue }
             machine.groups[node] = String(cString: entry.pointee.gr_name)
         }

@@ -127,9 +127,10 @@ final class Broker {
 
     /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
+        // Before the probe, so that a node that comes meanwhile is noticed.
+        watchNodes()
         // In the background, so that a driver that hangs does not delay the start.
         runProbe { [weak self] _ in self?.verifyVulkan() }
-        watchNodes()
         prepareSpares()
         manager.notify("READY=1")
         reportStatus()
@@ -190,8 +191,9 @@ final class Broker {
     /// Connections that were not handed to a worker.
     var openConnections: [ClientConnection] { Array(connections.values) }
 
-    /// Serves a connection that was accepted.
-    func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) {
+    /// Serves a connection that was accepted, or that the daemon before has handed over.
+    @discardableResult
+    func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) -> ClientConnection? {
         var logger = logger
         logger[metadataKey: "uid"] = "\(peer.uid)"
         logger[metadataKey: "client"] = "\(peer.pid)"
@@ -202,9 +204,11 @@ final class Broker {
                 onClose: { [weak self] connection in self?.forget(connection) })
             connections[ObjectIdentifier(connection)] = connection
             closeIdleConnections()
+            return connection
         } catch {
             listener?.connectionClosed(uid: peer.uid)
             logger.error("cannot serve a connection: \(error)")
+            return nil
         }
     }
 

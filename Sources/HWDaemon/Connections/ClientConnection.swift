@@ -17,6 +17,8 @@ final class ClientConnection {
 
     let peer: PeerCredentials
     private(set) var isClosed = false
+    /// How much longer its call may wait for a place, if it waited in the daemon before.
+    private(set) var remainingWait: Duration?
 
     private let loop: EventLoop
     private let logger: Logger
@@ -104,6 +106,20 @@ final class ClientConnection {
     /// Whether no part of a call has been read, and every call is answered.
     var isIdle: Bool {
         !isClosed && !isAnswering && !hasEnded && receiver.pendingCount == 0 && output.pendingCount == 0
+    }
+
+    /// Whether one call has been read, which awaits its reply, and nothing else.
+    var awaitsReply: Bool {
+        !isClosed && isAnswering && !hasEnded && receiver.pendingCount == 0 && output.pendingCount == 0
+    }
+
+    /// Serves a call that the daemon before has read.
+    ///
+    /// - Parameter rest: how much longer it may wait for a place.
+    func resume(_ call: String, waiting rest: Duration) {
+        remainingWait = rest
+        serve(Array(call.utf8))
+        updateInterest()
     }
 
     /// Closes a connection that has had no call for `limit`.

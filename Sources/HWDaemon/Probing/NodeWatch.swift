@@ -65,16 +65,20 @@ final class NodeWatch {
 
     /// The nodes that exist; watches their folders, or what these will appear in.
     private func look() -> [String: Identity] {
-        let names = nodes()
-        for folder in Set(names.map(Self.folder) + ["/dev/dri"]) {
-            // A second watch of the same folder replaces the first.
-            if inotify_add_watch(file.rawValue, folder, Self.events) < 0 {
-                inotify_add_watch(
-                    file.rawValue, Self.folder(of: folder),
-                    UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
-            }
+        for folder in Set(nodes().map(Self.folder) + ["/dev/dri"]) where !watch(folder) {
+            inotify_add_watch(
+                file.rawValue, Self.folder(of: folder),
+                UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
+            // It may have appeared before the watch of the folder above.
+            _ = watch(folder)
         }
-        return names.reduce(into: [:]) { $0[$1] = Identity($1) }
+        // Listed after the watches were set: what comes later has an event.
+        return nodes().reduce(into: [:]) { $0[$1] = Identity($1) }
+    }
+
+    /// Watches a folder for nodes; a second watch of the same folder replaces the first.
+    private func watch(_ folder: String) -> Bool {
+        inotify_add_watch(file.rawValue, folder, Self.events) >= 0
     }
 
     private static func folder(of path: String) -> String {

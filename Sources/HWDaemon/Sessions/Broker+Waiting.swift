@@ -28,8 +28,10 @@ extension Broker {
         else {
             return false
         }
+        let connection = request.connection
         let added = queue.append(
-            request, of: request.connection.peer.uid, for: parameters.maxWait, because: refusal, now: .now)
+            request, of: connection.peer.uid, for: connection.remainingWait ?? parameters.maxWait,
+            because: refusal, now: .now)
         guard added else { return false }
         log.info("session waits", metadata: ["reason": "\(refusal.error.reason)"])
         scheduleQueue()
@@ -69,6 +71,19 @@ extension Broker {
     /// Forgets the calls of a client that has disconnected.
     func stopWaiting(_ connection: ClientConnection) {
         _ = queue.take { $0.work.connection === connection }
+    }
+
+    /// Hands calls that wait to another daemon, which counts all sessions, in the order in which they came.
+    ///
+    /// One that continues a session stays, because that session is this daemon's.
+    /// - Parameter handOver: whether a call was taken; gets it and how much longer it may wait.
+    func moveQueue(_ handOver: (CreateRequest, Duration) -> Bool) {
+        for entry in queue.entries where entry.work.restart == nil && entry.work.connection.awaitsReply {
+            let rest = Duration.nanoseconds(Int64(clamping: entry.deadline.nanoseconds(since: .now)))
+            guard handOver(entry.work, rest) else { return }
+            queue.remove(entry.number)
+            entry.work.connection.close()
+        }
     }
 
     /// Refuses all calls that wait, because the daemon stops.

@@ -45,20 +45,8 @@ struct CreateCall {
         self.kind = kind
         switch kind {
         case .compression:
-            let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
-            codec = parameters.codec
-            (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
-            pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
-            (converter, converts) = Self.conversion(parameters)
-            hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
-            resumes = parameters.resumes
-            (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
-            priority = SessionPriority(call: parameters.properties)
-            frameRate = Self.frameRate(parameters.properties)
-            checksOutput =
-                parameters.codec != CompressionRequest.alphaCodec
-                && parameters.properties?[PropertyKey.verifyOutput.rawValue] != .string("off")
-            maxWait = try Self.wait(parameters.maxWaitMs)
+            codec = ""
+            try read(try call.checkedParameters(CreateCompressionSession.Parameters.self))
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
@@ -91,6 +79,22 @@ struct CreateCall {
         }
         codec = codec.printable(maxBytes: 32)
         pixelFormat = pixelFormat.printable(maxBytes: 32)
+    }
+
+    private mutating func read(_ parameters: CreateCompressionSession.Parameters) throws(VarlinkError) {
+        codec = parameters.codec
+        (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
+        pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
+        (converter, converts) = Self.conversion(parameters)
+        hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
+        resumes = parameters.resumes
+        (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
+        priority = SessionPriority(call: parameters.properties)
+        frameRate = Self.frameRate(parameters.properties)
+        checksOutput =
+            parameters.codec != CompressionRequest.alphaCodec
+            && parameters.properties?[PropertyKey.verifyOutput.rawValue] != .string("off")
+        maxWait = try Self.wait(parameters.maxWaitMs)
     }
 
     /// The converter of a compression session, and whether it has one.

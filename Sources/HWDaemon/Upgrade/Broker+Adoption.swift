@@ -26,12 +26,18 @@ extension Broker {
     private func handle(_ packet: HandoverPacket, _ file: consuming OwnedFD?) {
         switch packet {
         case .sessions(let sessions): adopt(sessions)
-        case .connection:
-            guard let file = file.take(), let peer = try? PeerCredentials(of: file.rawValue) else { return }
-            listener?.connectionAdopted(uid: peer.uid)
-            serve(file, peer)
+        case .connection: adopt(file)
+        case .call(let call, let milliseconds):
+            adopt(file)?.resume(call, waiting: .milliseconds(milliseconds))
         case .ready, .serve, .stop: break
         }
+    }
+
+    @discardableResult
+    private func adopt(_ file: consuming OwnedFD?) -> ClientConnection? {
+        guard let file = file.take(), let peer = try? PeerCredentials(of: file.rawValue) else { return nil }
+        listener?.connectionAdopted(uid: peer.uid)
+        return serve(file, peer)
     }
 
     private func adopt(_ sessions: [HandedSession]) {

@@ -3,6 +3,7 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
+internal import HWDWire
 internal import Logging
 
 // An upgrade without a pause (SIGUSR2), as the daemon before does it: it starts its program again, hands the listening
@@ -12,7 +13,7 @@ extension Broker {
     private static let connectionInterval = Duration.milliseconds(100)
     /// How often the new daemon gets the counters of the sessions.
     private static let sessionInterval = Duration.seconds(1)
-    /// How soon a packet for which there was no room is sent again.
+    /// How soon the hand-over is tried again for which there was no room.
     private static let retryInterval = Duration.milliseconds(10)
 
     /// Starts the daemon's program anew; this process serves until the new one can.
@@ -36,7 +37,9 @@ extension Broker {
 
     private func handle(_ event: Successor.Event) {
         switch event {
-        case .ready(let pid): handOver(to: pid)
+        case .ready(let pid, let takesCalls):
+            sendSessions()
+            handOver(to: pid, withCalls: takesCalls)
         case .failed(let reason): upgradeFailed(reason)
         case .stop(let now):
             if phase == .relieved {
@@ -59,15 +62,21 @@ extension Broker {
     }
 
     /// Lets the new daemon serve: from here on this one finishes its sessions and the calls that it has received.
-    private func handOver(to pid: Int32) {
-        guard phase == .serving, let successor, !successor.isServing else { return }
-        sendSessions()
-        // The service manager takes messages of its main process alone, so this comes before the new daemon's own.
-        manager.notify("MAINPID=\(pid)")
-        guard successor.send(.serve(socket: socket?.path)) else {
-            manager.notify("MAINPID=\(getpid())")
-            guard successor.isConnected else { return }
-            _ = loop.after(Self.retryInterval) { [weak self] in self?.handOver(to: pid) }
+    private func handOver(to pid: Int32, withCalls takesCalls: Bool) {
+        guard phase == .serving, let successor, successor.isConnected, !successor.isServing else { return }
+        var serves = false
+        // It knows all sessions before it serves.
+        if successor.hasSentAll {
+            // The service manager takes messages of its main process alone, so this comes before the new daemon's own.
+            manager.notify("MAINPID=\(pid)")
+            serves = successor.send(.serve(socket: socket?.path))
+            if !serves { manager.notify("MAINPID=\(getpid())") }
+        }
+        guard serves else {
+            _ = loop.after(Self.retryInterval) { [weak self, weak successor] in
+                guard let self, self.successor === successor else { return }
+                handOver(to: pid, withCalls: takesCalls)
+            }
             return
         }
         successor.serves()
@@ -81,7 +90,7 @@ extension Broker {
         logger.notice(
             "the new daemon serves; this one ends with its sessions",
             metadata: ["successor": "\(pid)", "sessions": "\(workers.count)"])
-        handConnectionsOver()
+        handConnectionsOver(withCalls: takesCalls)
         reportSessions()
         guard settings.upgradeTimeout > .zero else { return }
         _ = loop.after(settings.upgradeTimeout) { [weak self] in
@@ -95,16 +104,26 @@ extension Broker {
         }
     }
 
-    /// Hands connections over as soon as no call is open on them.
-    private func handConnectionsOver() {
+    /// Hands connections over as soon as no call is open on them, or one that waits for a place.
+    private func handConnectionsOver(withCalls takesCalls: Bool) {
         guard phase == .relieved else { return }
         for connection in openConnections where connection.isIdle {
             guard successor?.send(.connection, file: connection.fileDescriptor) == true else { break }
             connection.close()
         }
+        if takesCalls { handCallsOver() }
         if hasUnreportedResults { sendSessions() }
         endIfRelieved()
-        _ = loop.after(Self.connectionInterval) { [weak self] in self?.handConnectionsOver() }
+        _ = loop.after(Self.connectionInterval) { [weak self] in self?.handConnectionsOver(withCalls: takesCalls) }
+    }
+
+    private func handCallsOver() {
+        moveQueue { request, rest in
+            let packet = HandoverPacket.call(
+                String(decoding: request.call.bytes, as: UTF8.self),
+                milliseconds: Int(max(rest, .zero) / .milliseconds(1)))
+            return successor?.send(packet, file: request.connection.fileDescriptor) == true
+        }
     }
 
     /// Reports the counters of the sessions at intervals.
@@ -114,21 +133,18 @@ extension Broker {
         _ = loop.after(Self.sessionInterval) { [weak self] in self?.reportSessions() }
     }
 
-    /// Sends the new daemon the sessions that run, and the results that it does not have yet.
+    /// Sends the new daemon the results that it does not have yet, and the sessions that run.
     private func sendSessions() {
+        guard let successor else { return }
         let results = registry.results(now: .now).filter { !reportedResults.contains($0.session.id) }
-        send(results.map { HandedSession($0) }) { $0.end != nil }
-        send(registry.running.values.map(handed)) { _ in false }
-    }
-
-    private func send(_ sessions: [HandedSession], isFinal: (HandedSession) -> Bool) {
-        var rest = sessions[...]
-        while !rest.isEmpty {
-            let some = Array(rest.prefix(HandoverPacket.maxSessions))
-            guard successor?.send(.sessions(some)) == true else { return }
-            reportedResults.formUnion(some.filter(isFinal).map(\.id))
-            rest = rest.dropFirst(some.count)
-        }
+        reportedResults.formUnion(results.map(\.session.id))
+        var sessions = results.map { HandedSession($0) }
+        // Counters of running sessions are out of date soon: a full socket gets no more of them.
+        if successor.hasSentAll { sessions += registry.running.values.map(handed) }
+        successor.post(
+            stride(from: 0, to: sessions.count, by: HandoverPacket.maxSessions).map {
+                .sessions(Array(sessions[$0..<min($0 + HandoverPacket.maxSessions, sessions.count)]))
+            })
     }
 
     /// Sends the new daemon the result of a session that has just ended.
@@ -148,9 +164,10 @@ extension Broker {
         return handed
     }
 
-    /// Whether a session has ended whose result did not fit the socket yet.
+    /// Whether a session has ended whose result was not sent yet.
     private var hasUnreportedResults: Bool {
         registry.results(now: .now).contains { !reportedResults.contains($0.session.id) }
+            || successor?.hasSentAll == false
     }
 
     /// Ends the daemon if another serves in its place and nothing is left to finish.

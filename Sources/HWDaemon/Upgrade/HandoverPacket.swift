@@ -8,14 +8,16 @@ internal import HWDTransport
 /// The two may be of different versions: a receiver ignores packets that it cannot read, so fields that are added must be
 /// optional.
 enum HandoverPacket: Codable {
-    /// The new daemon can serve; its process number.
-    case ready(pid: Int32)
+    /// The new daemon can serve; its process number, and whether it takes calls that wait.
+    case ready(pid: Int32, takesCalls: Bool? = nil)
     /// The new daemon serves from now on; `socket` is the path of the socket's file, which it removes at its end.
     case serve(socket: String?)
     /// Sessions of the daemon before, as they are now.
     case sessions([HandedSession])
     /// A connection without a session, which the packet carries.
     case connection
+    /// A connection, which the packet carries, with a Create call that may wait this much longer for a place.
+    case call(String, milliseconds: Int)
     /// The daemon before shall end its sessions: within its DrainTimeout, or now.
     case stop(now: Bool)
 
@@ -71,6 +73,10 @@ struct HandedSession: Codable, Hashable {
     var framesIn: UInt64
     var framesOut: UInt64
     var bytesOut: UInt64
+    /// What decides on its GPU's load and on its process's sandbox; absent in packets of earlier versions.
+    var frameRate: Double?
+    var expectedCodecID: String?
+    var converts: Bool?
     /// Nil while it runs.
     var end: End?
 }
@@ -87,7 +93,8 @@ extension HandedSession {
                 Past(
                     codecID: $0.failure.codecID, isHardware: $0.failure.isHardware, reason: $0.failure.reason,
                     cause: $0.cause)
-            }, framesIn: 0, framesOut: 0, bytesOut: 0)
+            }, framesIn: 0, framesOut: 0, bytesOut: 0, frameRate: session.frameRate,
+            expectedCodecID: session.expectedCodecID, converts: session.converts)
     }
 
     init(_ result: SessionRegistry.Result) {
@@ -103,9 +110,10 @@ extension HandedSession {
     var running: SessionRegistry.Running {
         SessionRegistry.Running(
             id: id, uid: uid, kind: kind, pid: pid, codec: codec, width: width, height: height,
-            pixelFormat: pixelFormat, created: MonotonicTime(nanoseconds: created), codecID: codecID,
-            usingHardware: usingHardware, fallbackReason: fallbackReason, pictureBytes: pictureBytes,
-            memory: memory,
+            pixelFormat: pixelFormat, converts: converts ?? false, created: MonotonicTime(nanoseconds: created),
+            codecID: codecID, usingHardware: usingHardware, fallbackReason: fallbackReason,
+            pictureBytes: pictureBytes, memory: memory, frameRate: frameRate ?? GPULoad.assumedRate,
+            expectedCodecID: expectedCodecID,
             past: past.map {
                 SessionRegistry.Past(
                     failure: RestartPolicy.Failure(

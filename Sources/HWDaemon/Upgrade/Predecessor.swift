@@ -45,7 +45,9 @@ final class Predecessor {
     func takeOver() throws(SystemError) -> Inheritance {
         var inheritance = Inheritance()
         let deadline = MonotonicTime.now + Self.startTimeout
-        guard let number = file?.rawValue, send(.ready(pid: getpid())) else { throw Self.lost(ECONNRESET) }
+        guard let number = file?.rawValue, send(.ready(pid: getpid(), takesCalls: true)) else {
+            throw Self.lost(ECONNRESET)
+        }
         while true {
             var bytes: [UInt8] = []
             do throws(TransportError) {

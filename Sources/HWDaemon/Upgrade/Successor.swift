@@ -9,8 +9,8 @@ internal import HWDWire
 final class Successor {
     /// What it reports.
     enum Event {
-        /// It can serve, as the process of this number.
-        case ready(pid: Int32)
+        /// It can serve, as the process of this number; older versions take no calls that wait.
+        case ready(pid: Int32, takesCalls: Bool)
         /// It did not start, or ended before it served; a clause.
         case failed(String)
         /// It asks this daemon to end its sessions.
@@ -19,6 +19,8 @@ final class Successor {
 
     /// How long it may take until it can serve.
     private static let startTimeout = Duration.seconds(30)
+    /// How soon a packet for which there was no room is sent again.
+    private static let retryInterval = Duration.milliseconds(10)
 
     private let loop: EventLoop
     private let child: ChildProcess
@@ -29,6 +31,9 @@ final class Successor {
     private var timer: EventLoop.Timer?
     private var exit: ChildProcess.Exit?
     private var hasFailed = false
+    /// Packets that wait for room, oldest first.
+    private var outbox: [HandoverPacket] = []
+    private var outboxTimer: EventLoop.Timer?
     /// Whether it may serve.
     private(set) var isServing = false
 
@@ -76,6 +81,25 @@ final class Successor {
         } catch { return false }
     }
 
+    /// Sends packets in order, what does not fit now as soon as there is room; none is lost unless the new daemon ends.
+    func post(_ packets: [HandoverPacket]) {
+        outbox += packets
+        empty()
+    }
+
+    /// Whether everything that was posted is sent.
+    var hasSentAll: Bool { outbox.isEmpty }
+
+    private func empty() {
+        let sent = isConnected ? outbox.prefix { send($0) }.count : outbox.count
+        outbox.removeFirst(sent)
+        guard !outbox.isEmpty, outboxTimer == nil else { return }
+        outboxTimer = loop.after(Self.retryInterval) { [weak self] in
+            self?.outboxTimer = nil
+            self?.empty()
+        }
+    }
+
     /// Whether it can still be reached.
     var isConnected: Bool { channel != nil }
 
@@ -88,6 +112,7 @@ final class Successor {
     /// Ends the connection; a new daemon that does not serve yet then ends by itself.
     func close() {
         loop.cancel(timer)
+        loop.cancel(outboxTimer)
         closeChannel()
         if let childWatch { loop.remove(childWatch) }
         childWatch = nil
@@ -97,6 +122,7 @@ final class Successor {
         if let channelWatch { loop.remove(channelWatch) }
         channelWatch = nil
         channel = nil
+        outbox = []
     }
 
     private func receive() {
@@ -107,7 +133,7 @@ final class Successor {
             case .endOfFile: return ended()
             case .bytes(let bytes):
                 switch try? JSON.decode(HandoverPacket.self, from: bytes) {
-                case .ready(let pid): onEvent(.ready(pid: pid))
+                case .ready(let pid, let takesCalls): onEvent(.ready(pid: pid, takesCalls: takesCalls ?? false))
                 case .stop(let now): onEvent(.stop(now: now))
                 default: break
                 }

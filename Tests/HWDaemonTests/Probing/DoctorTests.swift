@@ -29,26 +29,45 @@ struct DoctorTests {
         var problems: [Problem]
     }
 
-    /// The document, and the exit code.
-    private func doctor(_ broker: BrokerProcess) throws -> (Document, ChildProcess.Exit?) {
-        let path = "\(broker.folder)/doctor.json"
+    /// What it prints, and the exit code.
+    private func run(
+        _ broker: BrokerProcess, _ arguments: [String], _ environment: [String: String]
+    ) throws -> (text: Data, ChildProcess.Exit?) {
+        let path = "\(broker.folder)/doctor"
         let output = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         defer { close(output) }
         let child = try ChildProcess(
-            spawning: "\(BrokerProcess.products)/hwctl", arguments: ["doctor", "--json"],
-            environment: ["HWDAEMON_SOCKET": broker.socket], files: [.init(output, as: 1)])
+            spawning: "\(BrokerProcess.products)/hwctl", arguments: ["doctor"] + arguments,
+            environment: environment.merging(["HWDAEMON_SOCKET": broker.socket]) { $1 },
+            files: [.init(output, as: 1)])
         let exit = try child.wait(until: MonotonicTime.now + .seconds(70))
-        return (try JSONDecoder().decode(Document.self, from: Data(contentsOf: URL(filePath: path))), exit)
+        return (try Data(contentsOf: URL(filePath: path)), exit)
     }
 
-    /// The only problem of a node on which nothing is encoded.
-    private func problem(_ broker: BrokerProcess) throws -> Document.Problem {
-        let (document, exit) = try doctor(broker)
+    /// The document, and the exit code.
+    private func doctor(
+        _ broker: BrokerProcess, _ environment: [String: String] = [:]
+    ) throws -> (Document, ChildProcess.Exit?) {
+        let (text, exit) = try run(broker, ["--json"], environment)
+        return (try JSONDecoder().decode(Document.self, from: text), exit)
+    }
+
+    /// The only problem of a node, or of a machine without one, on which nothing is encoded; people read its cure, too.
+    private func problem(
+        _ broker: BrokerProcess, ofNode: Bool = true, _ environment: [String: String] = [:]
+    ) throws -> Document.Problem {
+        let (document, exit) = try doctor(broker, environment)
         #expect(exit == .exited(1) && !document.encode.hardware)
-        let problems = document.problems.filter { $0.device != nil }
+        let problems = document.problems.filter { ($0.device != nil) == ofNode }
         #expect(problems.count == 1, "\(problems)")
         let problem = try #require(problems.first)
         #expect(document.encode.reason?.contains(problem.problem) == true)
+        let printed = String(decoding: try run(broker, [], environment).text, as: UTF8.self)
+        let text = printed.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for part in [problem.problem, problem.remedy.map { "Cure: \($0)" }, problem.command].compactMap({ $0 }) {
+            let words = part.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(text.contains(words), "\(printed)")
+        }
         return problem
     }
 
@@ -93,6 +112,47 @@ struct DoctorTests {
         #expect(problem.cause == .driverVersion, "\(problem)")
     }
 
+    @Test func aMachineWithoutANodeIsRecognized() throws {
+        let isContainer = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"].contains {
+            FileManager.default.fileExists(atPath: $0)
+        }
+        let problem = try problem(BrokerProcess(), ofNode: false, ["container": ""])
+        #expect(problem.cause == (isContainer ? .containerWithoutNode : .noRenderNode))
+        #expect(isContainer || problem.command == "lspci -nnk -d ::0300")
+    }
+
+    @Test func aContainerWithoutANodeIsRecognized() throws {
+        let problem = try problem(BrokerProcess(), ofNode: false, ["container": "podman"])
+        #expect(problem.cause == .containerWithoutNode && problem.command == "docker run --device /dev/dri …")
+    }
+
+    @Test(.enabled(if: getuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0, "skipped: needs root and setpriv"))
+    func aDaemonWithoutTheNodesGroupIsToJoinIt() throws {
+        var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        chmod(folder, 0o755)
+        let node = "\(folder)/renderD128"
+        try #require(mknod(node, S_IFCHR | 0o660, 0x103) == 0 && chown(node, 0, 5) == 0 && chmod(node, 0o660) == 0)
+        for name in ["hwdaemon-probe", "hwdaemon-verify"] {
+            try FileManager.default.copyItem(
+                atPath: "\(BrokerProcess.products)/\(name)", toPath: "\(folder)/\(name)")
+        }
+        let nobody = "/usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups"
+        let broker = try BrokerProcess(
+            devices: node, workers: ["hwdaemon-probe": "#!/bin/sh\nexec \(nobody) \(folder)/$(basename $0)\n"])
+        let problem = try problem(broker)
+        #expect(problem.cause == .permission && problem.problem.contains("add the user to group tty"))
+        #expect(problem.command == "usermod -aG tty hwdaemon && systemctl restart hwdaemon")
+    }
+
+    @Test func missingFirmwareIsNamed() throws {
+        let problem = try problem(
+            broker("constant", changing: ["FAKE_VA_KERNEL": "i915", "FAKE_VA_HUC": "\(ENOPKG)"]))
+        #expect(problem.cause == .hucFirmware && problem.problem.contains("HuC firmware is not installed"))
+        #expect(problem.command == "apt install firmware-misc-nonfree && reboot")
+    }
+
     @Test func aQuirkIsNamed() throws {
         let problem = try problem(broker("ready", vendor: "VA-API NVDEC driver [direct backend]"))
         #expect(problem.cause == .quirk && problem.problem.contains("nvidia-decode-only"), "\(problem)")
@@ -106,9 +166,7 @@ struct DoctorTests {
 
             """
         let broker = try BrokerProcess(devices: "/dev/null", workers: ["hwdaemon-probe": script])
-        let (document, exit) = try doctor(broker)
-        #expect(exit == .exited(1))
-        let problem = try #require(document.problems.first { $0.device == "/dev/null" })
+        let problem = try problem(broker)
         #expect(
             problem.cause == .libraryMissing && problem.command == "apt install libva2 libva-drm2", "\(problem)")
     }

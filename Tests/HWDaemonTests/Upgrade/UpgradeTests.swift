@@ -223,6 +223,42 @@ struct UpgradeTests {
         try replacement.stop()
     }
 
+    @Test func callsThatWaitForAPlaceGoOnWaitingInTheNewDaemon() throws {
+        let broker = try BrokerProcess(["--max-sessions-per-user", "1", "--set", "DrainTimeout=0"])
+        let session = try broker.connect()
+        _ = try session.create()
+        func wait(_ milliseconds: Int) throws -> TestClient {
+            let client = try broker.connect()
+            try client.call(
+                CreateCompressionSession.method, TestClient.parameters(",\"max_wait_ms\":\(milliseconds)"),
+                extra: ",\"upgrade\":true")
+            return client
+        }
+        let start = MonotonicTime.now
+        let (patient, hasty) = (try wait(60000), try wait(2000))
+        try waitFor("the calls to wait") { broker.log.matches(of: /session waits/).count == 2 }
+        let replacement = try Replacement(broker)
+        try waitFor("the calls to wait in the new daemon") {
+            broker.log.matches(of: /session waits/).count == 4
+        }
+        let refused = try hasty.reply()
+        #expect(refused.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+        #expect(refused["reason"]?.description.contains("the call waited 2 s (max_wait_ms)") == true, "\(refused)")
+        #expect(MonotonicTime.now.nanoseconds(since: start) >= 1_900_000_000)
+
+        shutdown(session.file.rawValue, Int32(SHUT_RDWR))
+        #expect(try patient.reply().error == nil)
+        let listed = try sessions(broker.connect())
+        #expect(listed.count == 1)
+        guard case .int(let pid)? = listed.first?["pid"] else {
+            Issue.record("the session has no process: \(listed)")
+            return
+        }
+        #expect(try parent(of: Int(pid)) == replacement.pid)
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        try replacement.stop()
+    }
+
     @Test func countsTheSessionsOfTheDaemonBefore() throws {
         let broker = try BrokerProcess(["--max-sessions-per-user", "1"])
         let session = try broker.connect()

@@ -2,6 +2,7 @@
 """The parameters of the Create calls."""
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
@@ -12,6 +13,8 @@ TimeBase = Union[Fraction, Tuple[int, int]]
 Properties = Optional[Mapping[str, Any]]
 
 MAX_TIME_BASE = (1 << 31) - 1
+#: Milliseconds for which a call may wait for a place.
+MAX_WAIT = 3_600_000
 
 
 def _time_base(value: TimeBase) -> Dict[str, int]:
@@ -23,6 +26,14 @@ def _time_base(value: TimeBase) -> Dict[str, int]:
     if not (1 <= numerator <= MAX_TIME_BASE and 1 <= denominator <= MAX_TIME_BASE):
         raise refused(f"the time base {numerator}/{denominator} is not a fraction of two numbers from 1 to {MAX_TIME_BASE}")
     return {"numerator": numerator, "denominator": denominator}
+
+
+def waiting(parameters: Dict[str, Any], max_wait: float) -> Dict[str, Any]:
+    """The parameters of a call that waits for a place, for at most `max_wait` seconds."""
+    if not 0 <= max_wait * 1000 <= MAX_WAIT:
+        raise refused(f"max_wait is {max_wait:g} s, not 0 to {MAX_WAIT // 1000} s")
+    milliseconds = math.ceil(max_wait * 1000)
+    return {**parameters, "max_wait_ms": milliseconds} if milliseconds else parameters
 
 
 def _specification(kind: str, hardware: Optional[bool], more: Properties) -> Dict[str, Any]:
