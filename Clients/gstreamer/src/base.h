@@ -18,6 +18,7 @@ typedef struct HwdBase {
     GstPad *source_pad;
     const char *kind; // "Encoder", "Decoder"
     gboolean is_direct; // sessions that open pass results on without the task where they can
+    guint max_coding;   // HwdStream's, of sessions that open
     // Handles a result, in the task or the receiving thread; takes the item.
     GstFlowReturn (*handle)(gpointer element, HwdStream *stream, HwdItem *item);
 

@@ -38,11 +38,16 @@ static gchar *session_properties(HwdEncoder *encoder) {
     return g_string_free(json, FALSE);
 }
 
+static gboolean is_real_time(HwdEncoder *encoder) {
+    gint64 value;
+    return hwd_properties_read(&encoder->base.properties, "RealTime", &value) && value;
+}
+
 // How many frames the encoder is expected to hold; what is measured later replaces it.
 static guint expected_delay(HwdEncoder *encoder, const hwd_session_info *info) {
     enum { HARDWARE = 4, SOFTWARE = 28 }; // a pyramid of 4; x265's look-ahead, B frames and frame threads
     gint64 value;
-    if (hwd_properties_read(&encoder->base.properties, "RealTime", &value) && value) return 0;
+    if (is_real_time(encoder)) return 0;
     if (hwd_properties_read(&encoder->base.properties, "MaxFrameDelayCount", &value)) return (guint)value;
     return info->using_hardware ? HARDWARE : SOFTWARE;
 }
@@ -101,6 +106,7 @@ gboolean hwd_encoder_open(HwdEncoder *encoder) {
     hwd_get_info(session, &info);
     hwd_encoder_report_latency(encoder, expected_delay(encoder, &info));
     encoder->base.is_direct = encoder->is_live;
+    encoder->base.max_coding = encoder->is_live && is_real_time(encoder) ? 1 : 0;
     hwd_base_open(&encoder->base, session, hwd_encoder_convert, MAX_PACKETS, G_MAXUINT);
     GstFlowReturn flow = hwd_encoder_take_format(encoder, record);
     gst_buffer_unref(record);

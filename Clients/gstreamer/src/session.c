@@ -117,6 +117,7 @@ gboolean hwd_base_is_relinked(HwdBase *base) {
 
 void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
     HwdStream *stream = hwd_stream_new(session, convert, max_items, max_pending, base->is_direct ? deliver : NULL, base);
+    stream->max_coding = base->max_coding;
     g_mutex_lock(&base->lock);
     base->stream = stream;
     base->flow = GST_FLOW_OK;

@@ -213,8 +213,18 @@ static gboolean is_full(HwdStream *stream) {
     return waiting >= stream->max_items || (waiting > 0 && stream->sent - stream->received >= stream->max_pending);
 }
 
+// Whether the encoder of a live pipeline is at work. What comes meanwhile waits in front of the element, where it can be dropped.
+static gboolean is_coding(const HwdStream *stream) {
+    return stream->max_coding > 0 && stream->sent - stream->received >= stream->max_coding;
+}
+
 gboolean hwd_stream_wait_room(HwdStream *stream) {
+    enum { WAIT_MS = 1000 };
+    gint64 deadline = g_get_monotonic_time() + WAIT_MS * G_TIME_SPAN_MILLISECOND;
     g_mutex_lock(&stream->lock);
+    // An encoder that has no result for so long may hold frames until it has more.
+    while (!stream->stopping && !stream->end && is_coding(stream))
+        if (!g_cond_wait_until(&stream->changed, &stream->lock, deadline)) stream->max_coding = 0;
     // The task fetches what waits, so the wait ends. Where nothing waits, the next result may need more frames.
     while (!stream->stopping && !stream->end && is_full(stream)) g_cond_wait(&stream->changed, &stream->lock);
     gboolean is_open = !stream->stopping && !stream->end;

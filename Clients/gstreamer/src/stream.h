@@ -37,6 +37,7 @@ struct HwdStream {
     GThread *receiver;
     guint max_items;   // results that wait for the task before no frame is sent
     guint max_pending; // frames without results, while a result waits
+    guint max_coding;  // frames without results, of encoders that hold none; 0: no limit
     HwdDeliver deliver; // of live pipelines: the receiving thread passes results on while the task is idle and downstream fast
     gpointer owner;
 
@@ -67,7 +68,7 @@ void hwd_stream_stop(HwdStream *stream);
 // Waits for the receiving thread.
 void hwd_stream_join(HwdStream *stream);
 
-// Waits while results wait for the task: FALSE if the session has ended.
+// Waits while results wait for the task, or for the encoder of a live pipeline: FALSE if the session has ended.
 gboolean hwd_stream_wait_room(HwdStream *stream);
 // Around hwd_encode and hwd_decode. `number` 0: nothing was sent. The input is kept until the worker has released it.
 void hwd_stream_begin(HwdStream *stream);

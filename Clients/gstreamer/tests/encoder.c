@@ -37,6 +37,18 @@ static void has_no_latency(void) {
     end_test(&test);
 }
 
+// RealTime in a live pipeline: frames wait in front of the element, not in it.
+static void takes_one_frame_at_a_time(void) {
+    Test test = raw_test(ENCODER "real-time=true");
+    for (guint i = 0; i < 10; i++) {
+        push_frames(&test, i, 1);
+        // The packet of the frame before may still be on its way.
+        guint out = gst_harness_buffers_received(test.harness);
+        EXPECT(out + 1 >= i, "%u packets came before frame %u", out, i);
+    }
+    end_test(&test);
+}
+
 static void flushes(void) {
     Test test = raw_test(ENCODER);
     push_frames(&test, 0, 10);
@@ -254,6 +266,7 @@ static void survives_a_crash(void) {
 void test_encoder(void) {
     sends_every_frame();
     has_no_latency();
+    takes_one_frame_at_a_time();
     flushes();
     changes_caps();
     forces_key_units();
