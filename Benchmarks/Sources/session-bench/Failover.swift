@@ -2,12 +2,9 @@
 import Glibc
 import HWClient
 
-/// How a session keeps frames, to go on where its process fails.
-enum Keeping { case inPool, copied, not }
-
 /// A session, of 720p by default, and its pool of moving pictures.
 private func open(
-    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, _ keeping: Keeping
+    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool = true
 ) throws -> (session: CompressionSession, pool: FramePool) {
     var parameters = parameters(.nv12, width, height, preset: "ultrafast")
     if inHardware {
@@ -15,11 +12,10 @@ private func open(
             width: width, height: height, pixelFormat: .nv12, timeBase: Rational(1),
             encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
     }
-    parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keeping != .not)
+    parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
     let session = try CompressionSession(daemon, parameters)
-    let spared = keeping == .inPool ? session.created.maxFramesHeld ?? 0 : 0
-    let pool = try movingFrames(width, height, count: 8 + spared).pool
-    try session.addPool(pool, id: 1, sparing: spared)
+    let pool = try movingFrames(width, height, count: 8).pool
+    try session.addPool(pool, id: 1)
     try session.prepare()
     return (session, pool)
 }
@@ -39,8 +35,8 @@ private func sharedMemory() -> Int {
 }
 
 /// Time of a software session whose frames are kept or not, and the memory that it adds to this process.
-func keptFrames(_ daemon: Daemon, _ keeping: Keeping, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, inHardware: false, keeping)
+func keptFrames(_ daemon: Daemon, _ keepsFrames: Bool, frames: Int) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, inHardware: false, keepsFrames: keepsFrames)
     defer { session.invalidate() }
     let before = sharedMemory()
     let start = ContinuousClock.now
@@ -56,7 +52,7 @@ func keptFrames(_ daemon: Daemon, _ keeping: Keeping, frames: Int) throws -> [St
 func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     var times: [Double] = []
     for round in 0..<rounds {
-        let (session, pool) = try open(daemon, inHardware: true, .copied)
+        let (session, pool) = try open(daemon, inHardware: true)
         defer { session.invalidate() }
         var slots: [UInt64: FramePool.Slot] = [:]
         var sent = 0
@@ -102,7 +98,7 @@ func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
 
 /// CPU time of the process that checks samples of a 1080p hardware session's output, in milliseconds of a frame of the session.
 func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true, .copied)
+    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true)
     defer { session.invalidate() }
     try pump(session, pool, .nv12, (1920, 1080), count: frames)
     var total = 0.0

@@ -141,9 +141,8 @@ do {
     case "transfers": result = try transfers(daemon, rounds: count)
     case "scaling-p010": result = try scaling(daemon, .p010, frames: count)
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
-    case "kept": result = try keptFrames(daemon, .inPool, frames: count)
-    case "copied": result = try keptFrames(daemon, .copied, frames: count)
-    case "not-kept": result = try keptFrames(daemon, .not, frames: count)
+    case "kept": result = try keptFrames(daemon, true, frames: count)
+    case "not-kept": result = try keptFrames(daemon, false, frames: count)
     case "verification": result = try verification(daemon, frames: count)
     case "recovery": result = try recovery(daemon, rounds: count)
     case "live": result = try live(daemon, frames: count)
@@ -153,7 +152,7 @@ do {
     default:
         print(
             "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
-                + "kept|copied|not-kept|recovery|verification|live COUNT, session-bench batch SECONDS [normal|background]"
+                + "kept|not-kept|recovery|verification|live COUNT, session-bench batch SECONDS [normal|background]"
         )
         exit(64)
     }
