@@ -33,7 +33,8 @@ package struct ProbeCommand: ParsableCommand {
             software. Without such a device the CPU converts colors, and the reason is shown. With --device only known \
             results of Vulkan devices are shown.
 
-            The last block shows which encoder writes HEIC files, in 512x512 tiles, or for the size given with --heic. It is left out with --device and --no-verify.
+            The last block shows which encoder writes HEIC files, in 512x512 tiles, or for the size given with --heic. It is \
+            left out with --device and --no-verify.
             """)
 
     @Option(help: ArgumentHelp("Probe only this render node.", valueName: "node"))
