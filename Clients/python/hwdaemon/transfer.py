@@ -40,7 +40,7 @@ class TransferSession(Session[TransferLink]):
           siting, alpha).
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
-        - max_wait: seconds to wait for a place where the daemon has none, at most 3600, besides `timeout`; 0 is refused at once.
+        - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
         - options: the members of TransferOptions, such as reference_white.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.

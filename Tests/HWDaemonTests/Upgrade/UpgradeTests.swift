@@ -235,19 +235,19 @@ struct UpgradeTests {
             return client
         }
         let start = MonotonicTime.now
-        let (patient, hasty) = (try wait(60000), try wait(2000))
+        let (longWait, shortWait) = (try wait(60000), try wait(2000))
         try waitFor("the calls to wait") { broker.log.matches(of: /session waits/).count == 2 }
         let replacement = try Replacement(broker)
         try waitFor("the calls to wait in the new daemon") {
             broker.log.matches(of: /session waits/).count == 4
         }
-        let refused = try hasty.reply()
+        let refused = try shortWait.reply()
         #expect(refused.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         #expect(refused["reason"]?.description.contains("the call waited 2 s (max_wait_ms)") == true, "\(refused)")
         #expect(MonotonicTime.now.nanoseconds(since: start) >= 1_900_000_000)
 
         shutdown(session.file.rawValue, Int32(SHUT_RDWR))
-        #expect(try patient.reply().error == nil)
+        #expect(try longWait.reply().error == nil)
         let listed = try sessions(broker.connect())
         #expect(listed.count == 1)
         guard case .int(let pid)? = listed.first?["pid"] else {

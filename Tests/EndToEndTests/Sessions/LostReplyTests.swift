@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWClient
+import HWDModel
+import HWDSystem
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// A server that closes the connections of Create calls without a reply.
+    @Suite struct LostReplies {
+        /// Accepts connections, reads a call from each, closes the first `lost` and answers the others with an error.
+        ///
+        /// - Returns: the client's error, and how many calls came.
+        private func create(losing lost: Int) throws -> (error: ClientError?, calls: Int) {
+            let folder = try Scratch()
+            let listener = try UnixSocket.listen(path: folder.path("socket"))
+            let number = listener.rawValue
+            let calls = Guarded(0)
+            let thread = try Thread.spawn(name: "server") {
+                let deadline = MonotonicTime.now + .seconds(20)
+                while MonotonicTime.now < deadline {
+                    guard let connection = try? UnixSocket.accept(number) else {
+                        usleep(1000)
+                        continue
+                    }
+                    var bytes = [UInt8](repeating: 0, count: 4096)
+                    while recv(connection.rawValue, &bytes, bytes.count, 0) < 0, errno == EAGAIN { usleep(1000) }
+                    calls.change { $0 += 1 }
+                    guard calls.value > lost else { continue }
+                    let refusal = SessionError(.parameter, "this is the answer")
+                    try? VarlinkConnection.send(
+                        VarlinkReply.encode(VarlinkError(refusal)), to: connection.rawValue, deadline: deadline)
+                    return
+                }
+            }
+            let parameters = CreateCompressionSession.Parameters(
+                width: 64, height: 64, pixelFormat: .nv12, timeBase: Rational(1))
+            var failure: ClientError?
+            do {
+                _ = try CompressionSession(Daemon(address: folder.path("socket")), parameters)
+            } catch { failure = error }
+            let seen = calls.value
+            if seen <= lost {
+                // Ends the server.
+                _ = try? UnixSocket.connect(to: folder.path("socket"))
+            }
+            thread.join()
+            return (failure, seen)
+        }
+
+        @Test("A session is asked for again where the connection closes without a reply", arguments: [0, 1, 2])
+        func repeated(lost: Int) throws {
+            let (error, calls) = try create(losing: lost)
+            #expect(error?.reason == "this is the answer" && calls == lost + 1)
+        }
+
+        @Test("But three times at most")
+        func bounded() throws {
+            let (error, calls) = try create(losing: 3)
+            #expect(error?.reason.contains("without a reply") == true && calls == 3)
+        }
+    }
+}
