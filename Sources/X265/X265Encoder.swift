@@ -56,7 +56,11 @@ public final class X265Encoder: Encoder {
     public convenience init(
         alpha configuration: EncoderConfiguration, following base: X265Encoder
     ) throws(SessionError) {
-        try self.init(configuration, role: .follower(try base.structure()))
+        var layer = configuration
+        if case .quality(let quality) = layer.rateControl {
+            layer.rateControl = .constantQP(X265Role.alphaQP(quality: quality))
+        }
+        try self.init(layer, role: .follower(try base.structure()))
     }
 
     /// Opens the encoder of a base layer whose structure an alpha layer follows.

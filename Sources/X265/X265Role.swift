@@ -13,16 +13,20 @@ enum X265Role {
 
     /// x265's preset.
     ///
-    /// For alpha, presets slower than `veryfast` cost time without benefit: masks are simple, and CRF sets their
-    /// quality.
+    /// Masks are simple, and a constant quantizer sets their quality: slower presets than the fastest only cost time.
     func preset(for requested: String) -> String {
-        guard case .follower = self, let index = PropertyTable.x265Presets.firstIndex(of: requested),
-            let slowest = PropertyTable.x265Presets.firstIndex(of: Self.slowestAlphaPreset)
-        else { return requested }
-        return PropertyTable.x265Presets[min(index, slowest)]
+        guard case .follower = self else { return requested }
+        return "ultrafast"
     }
 
-    private static let slowestAlphaPreset = "veryfast"
+    /// The quantizer of an alpha layer for `TargetQualityForAlpha`, 0…1.
+    ///
+    /// A constant one needs no look-ahead and keeps its quality on noisy masks, where constant rate factors lose it. Its
+    /// scale yields the PSNR of `CRF = 40 - 38 * quality` or more ([docs/performance.md](Alpha beside its base)).
+    static func alphaQP(quality: Double) -> Int {
+        let qp = quality > 0.75 ? 28 * (1 - quality) : 37 - 40 * quality
+        return Int(min(max(qp, 0), 37).rounded())
+    }
 
     /// The client's options that apply; for an alpha layer only those about the CPU.
     func options(_ options: X265Options) -> [X265Options.Option] {
@@ -61,26 +65,36 @@ struct X265Structure {
         parameters.pointee.radl = leader.radl
         // The least that x265 accepts: one more than consecutive B pictures.
         parameters.pointee.lookaheadDepth = leader.bframes > 0 ? leader.bframes + 1 : 0
+        parameters.pointee.lookaheadSlices = 0
 
-        // Both layers' sizes are multiples of the smallest block; slices and wavefronts are the client's choice.
-        parameters.pointee.maxCUSize = leader.maxCUSize
+        // Both layers' sizes are multiples of the smallest block; slices and wavefronts are the client's choice. Large
+        // blocks suit masks, which are mostly flat.
         parameters.pointee.minCUSize = leader.minCUSize
-        parameters.pointee.maxTUSize = min(parameters.pointee.maxTUSize, leader.maxTUSize)
+        parameters.pointee.maxCUSize = Self.largestBlock(parameters.pointee)
+        parameters.pointee.maxTUSize = min(parameters.pointee.maxTUSize, parameters.pointee.maxCUSize)
         parameters.pointee.bEnableWavefront = leader.bEnableWavefront
         parameters.pointee.maxSlices = leader.maxSlices
         parameters.pointee.frameNumThreads = leader.frameNumThreads
 
         // Alpha itself is not displayed: psychovisual tools would spend bits in the wrong places and disturb flat
         // areas.
+        parameters.pointee.bEnableLoopFilter = 0
         parameters.pointee.rc.aqMode = Int32(X265_AQ_NONE)
         parameters.pointee.rc.cuTree = 0
         parameters.pointee.psyRd = 0
         parameters.pointee.psyRdoq = 0
+        parameters.pointee.rc.ipFactor = 1.4
         parameters.pointee.rc.vbvMaxBitrate = 0
         parameters.pointee.rc.vbvBufferSize = 0
         parameters.pointee.bEmitInfoSEI = 0
         parameters.pointee.vui.bEnableVideoSignalTypePresentFlag = 1
         parameters.pointee.vui.bEnableVideoFullRangeFlag = 1
+    }
+
+    /// The largest coding tree block, of at most 64 samples, that is no larger than the picture.
+    private static func largestBlock(_ parameters: x265_param) -> UInt32 {
+        let side = UInt32(min(parameters.sourceWidth, parameters.sourceHeight))
+        return [64, 32].first { $0 <= side } ?? 16
     }
 }
 

@@ -15,7 +15,7 @@ public struct AlphaSettings: Hashable, Sendable {
     /// Quality of the alpha layer, 0…1.
     public var quality: Double
 
-    /// CRF 11.5, which yields about 65 dB for a mask with soft edges.
+    /// About 65 dB for a mask with soft edges.
     public static let defaultQuality = 0.75
 
     static let modeNames = AlphaChannelMode.allCases.map(\.rawValue)
