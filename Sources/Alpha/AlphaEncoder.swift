@@ -9,6 +9,8 @@ public import HWDSessions
 /// encoder receives each frame only after the base layer's picture, together with that picture's kind and temporal
 /// level. Encoders whose structure does not depend on content receive a frame's color and alpha at once. Every access
 /// unit is checked before it is emitted.
+///
+/// Flat alpha needs no encoder (`FlatAlphaPlan`): its pictures are written with the base layer's structure.
 public final class AlphaEncoder: Encoder {
     /// A frame whose alpha waits for the base layer's picture.
     private struct Waiting {
@@ -25,7 +27,11 @@ public final class AlphaEncoder: Encoder {
     }
 
     private let base: any Encoder
-    private let alpha: any Encoder
+    private let openAlpha: () throws(SessionError) -> any Encoder
+    /// Nil after alpha became flat, if the encoder takes no frames after a flush.
+    private var alpha: (any Encoder)?
+    private var alphaHasFrames = false
+    private let alphaDescription: [UInt8]
     private let splitter: any AlphaSplitter
     private let followsBase: Bool
     private var muxer: AlphaLayerMuxer
@@ -38,6 +44,10 @@ public final class AlphaEncoder: Encoder {
     private var kinds: [Int64: (kind: PictureKind, level: Int)] = [:]
     private var baseUnits: [Unit] = []
     private var alphaUnits: [Unit] = []
+    private var plan = FlatAlphaPlan()
+    private let writesFlatAlpha: Bool
+    /// The alpha of flat frames whose base layer's picture was not emitted, by presentation time.
+    private var flatValues: [Int64: UInt8] = [:]
     private var sample: [UInt8] = []
     private var isFinished = false
 
@@ -56,22 +66,27 @@ public final class AlphaEncoder: Encoder {
         set { base.decodeTimes = newValue }
     }
 
-    public var continuesAfterFinish: Bool { base.continuesAfterFinish && alpha.continuesAfterFinish }
+    public let continuesAfterFinish: Bool
 
     /// Joins two open encoders.
     ///
     /// - Parameters:
     ///   - base: takes the color planes that `splitter` returns.
-    ///   - alpha: takes `YU12` frames whose luma is alpha.
+    ///   - alpha: takes `YU12` frames whose luma is alpha; evaluated again where alpha ceases to be flat, if the
+    ///     encoder before takes no more frames.
     ///   - splitter: separates alpha from color.
     ///   - mode: the alpha mode that the stream declares.
     ///   - size: of the frames, in luma samples.
     ///   - followsBase: whether `alpha` needs the kinds of pictures that `base` chose.
+    ///   - writesFlatAlpha: whether flat alpha is written without `alpha`; requires that `base` makes key frames
+    ///     without leading pictures where it has to.
     /// - Throws: `VideoEncoderMalfunction` when the parameter sets cannot be combined.
     public init(
-        base: any Encoder, alpha: any Encoder, splitter: any AlphaSplitter, mode: AlphaChannelMode,
-        size: (width: Int, height: Int), followsBase: Bool
+        base: any Encoder, alpha open: @autoclosure @escaping () throws(SessionError) -> any Encoder,
+        splitter: any AlphaSplitter, mode: AlphaChannelMode, size: (width: Int, height: Int), followsBase: Bool,
+        writesFlatAlpha: Bool = true
     ) throws(SessionError) {
+        let alpha = try open()
         do throws(BitstreamError) {
             muxer = try AlphaLayerMuxer(
                 base: try DecoderConfigurationRecord(bytes: base.formatDescription).nalUnits,
@@ -85,6 +100,10 @@ public final class AlphaEncoder: Encoder {
         }
         self.base = base
         self.alpha = alpha
+        openAlpha = open
+        alphaDescription = alpha.formatDescription
+        continuesAfterFinish = base.continuesAfterFinish && alpha.continuesAfterFinish
+        self.writesFlatAlpha = writesFlatAlpha && muxer.canWriteFlatAlpha
         self.splitter = splitter
         self.size = size
         self.followsBase = followsBase
@@ -94,7 +113,7 @@ public final class AlphaEncoder: Encoder {
 
     public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
         guard try base.change(to: configuration.baseLayer(Self.layerFormat)) else { return false }
-        return try alpha.change(to: configuration.alphaLayer(Self.layerFormat))
+        return try alpha?.change(to: configuration.alphaLayer(Self.layerFormat)) ?? false
     }
 
     /// Encodes a frame and emits the pictures that both layers have.
@@ -102,12 +121,13 @@ public final class AlphaEncoder: Encoder {
         precondition(!isFinished, "encode after finish")
         let plane = unused.popLast() ?? SamplePlane(width: size.width, height: size.height)
         let color = try splitter.split(picture, alpha: plane)
+        let isKeyFrame = plan.add(
+            value: writesFlatAlpha ? plane.flatValue : nil, forceKeyFrame: picture.forceKeyFrame)
         waiting.append(
-            Waiting(
-                plane: plane, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame))
+            Waiting(plane: plane, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: isKeyFrame))
         try base.encode(
             InputPicture(
-                planes: color, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame,
+                planes: color, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: isKeyFrame,
                 baseFrameQP: picture.baseFrameQP)
         ) { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
         try feedAlpha()
@@ -124,9 +144,11 @@ public final class AlphaEncoder: Encoder {
             throw SessionError(
                 .videoEncoderMalfunction, "the base layer's encoder dropped \(waiting.count) pictures")
         }
-        try alpha.finish { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+        if alphaHasFrames {
+            try alpha?.finish { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+        }
         try emit(handler)
-        guard baseUnits.isEmpty, alphaUnits.isEmpty else {
+        guard baseUnits.isEmpty, alphaUnits.isEmpty, flatValues.isEmpty else {
             throw SessionError(.videoEncoderMalfunction, "the two layers have different numbers of pictures")
         }
     }
@@ -149,34 +171,66 @@ public final class AlphaEncoder: Encoder {
                 if base == nil { return }
             }
             waiting.removeFirst()
-            try alpha.encode(
-                InputPicture(
-                    planes: [next.plane.input, neutral.input, neutral.input], frameID: next.frameID, pts: next.pts,
-                    forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: base?.kind,
-                    temporalLevel: base?.level)
-            ) { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+            switch plan.next(isIDR: base?.kind == .idr) {
+            case .flat(let value):
+                try finishAlpha()
+                flatValues[next.pts] = value
+            case .encoded:
+                try currentAlpha().encode(
+                    InputPicture(
+                        planes: [next.plane.input, neutral.input, neutral.input], frameID: next.frameID,
+                        pts: next.pts, forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: base?.kind,
+                        temporalLevel: base?.level)
+                ) { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+            }
             unused.append(next.plane)
         }
     }
 
+    /// The alpha layer's encoder; another one after a flush, if the last takes no more frames.
+    private func currentAlpha() throws(SessionError) -> any Encoder {
+        alphaHasFrames = true
+        if let alpha { return alpha }
+        let opened = try openAlpha()
+        guard opened.formatDescription == alphaDescription else {
+            throw SessionError(.videoEncoderMalfunction, "the alpha layer's parameter sets changed in the stream")
+        }
+        alpha = opened
+        return opened
+    }
+
+    /// Takes the pictures that the alpha layer's encoder still has, where alpha becomes flat.
+    private func finishAlpha() throws(SessionError) {
+        guard alphaHasFrames, let encoder = alpha else { return }
+        alphaHasFrames = false
+        try encoder.finish { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+        if !encoder.continuesAfterFinish { alpha = nil }
+    }
+
     /// Emits the access units that both layers have.
     private func emit(_ handler: EncodedPictureHandler) throws(SessionError) {
-        let count = min(baseUnits.count, alphaUnits.count)
-        for index in 0..<count {
-            let (base, alpha) = (baseUnits[index], alphaUnits[index])
-            guard base.picture.pts == alpha.picture.pts else {
-                throw SessionError(.videoEncoderMalfunction, "the two layers code pictures in different orders")
-            }
+        while let base = baseUnits.first {
+            let flat = flatValues.removeValue(forKey: base.picture.pts)
+            if flat == nil, alphaUnits.isEmpty || waiting.contains(where: { $0.pts == base.picture.pts }) { return }
             sample.removeAll(keepingCapacity: true)
-            do throws(BitstreamError) {
-                try muxer.merge(base: base.bytes[...], alpha: alpha.bytes[...], into: &sample)
-            } catch {
-                throw SessionError(.videoEncoderMalfunction, "the two layers cannot be merged: \(error.reason)")
-            }
+            try join(base, flat)
+            baseUnits.removeFirst()
             let joined = sample
             try handler(base.picture, joined.span.bytes)
         }
-        baseUnits.removeFirst(count)
-        alphaUnits.removeFirst(count)
+    }
+
+    /// Appends an access unit to `sample`, with flat alpha or the next picture of the alpha layer's encoder.
+    private func join(_ base: Unit, _ flat: UInt8?) throws(SessionError) {
+        do throws(BitstreamError) {
+            if let flat { return try muxer.merge(base: base.bytes[...], flat: flat, into: &sample) }
+            let alpha = alphaUnits.removeFirst()
+            guard base.picture.pts == alpha.picture.pts else {
+                throw BitstreamError(.malformed, "they code pictures in different orders")
+            }
+            try muxer.merge(base: base.bytes[...], alpha: alpha.bytes[...], into: &sample)
+        } catch {
+            throw SessionError(.videoEncoderMalfunction, "the two layers cannot be merged: \(error.reason)")
+        }
     }
 }

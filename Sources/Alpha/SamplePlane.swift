@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 public import HWDModel
 public import HWDSessions
 
@@ -31,6 +32,16 @@ public final class SamplePlane {
 
     /// Sets every sample, and the padding.
     public func fill(_ value: UInt8) { base.update(repeating: value, count: stride * height) }
+
+    /// The value of all samples; nil where they differ.
+    var flatValue: UInt8? {
+        for row in 0..<height {
+            let samples = base + row * stride
+            // A comparison with the samples one further uses vectors, and ends at the first difference.
+            guard samples[0] == base[0], memcmp(samples, samples + 1, width - 1) == 0 else { return nil }
+        }
+        return base[0]
+    }
 
     /// Copies the samples of a plane of the same size.
     public func copy(_ source: PlaneView) {

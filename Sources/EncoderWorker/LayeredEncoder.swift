@@ -21,7 +21,8 @@ enum LayeredEncoder {
         return try AlphaEncoder(
             base: base,
             alpha: try X265Encoder(alpha: configuration.alphaLayer(AlphaEncoder.layerFormat), following: base),
-            splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true)
+            splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true,
+            writesFlatAlpha: base.startsSequencesOnRequest)
     }
 
     /// Opens the encoder on a render node, which the caller keeps open.

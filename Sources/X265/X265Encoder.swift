@@ -191,6 +191,12 @@ public final class X265Encoder: Encoder {
         while try step(nil, handler) {}
     }
 
+    /// Whether a required key frame is one that no picture refers across, without leading pictures.
+    public var startsSequencesOnRequest: Bool {
+        guard let parameters = try? readParameters() else { return false }
+        return parameters.radl == 0 && parameters.bIntraRefresh == 0
+    }
+
     /// The parameters that an alpha layer's encoder must share.
     private func structure() throws(SessionError) -> X265Structure { X265Structure(try readParameters()) }
 

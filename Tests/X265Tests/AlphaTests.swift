@@ -16,6 +16,8 @@ import Testing
         var width = 192
         var height = 128
         var frames = 40
+        /// The alpha of all samples of a frame; nil for the mask.
+        var flat: @Sendable (Int) -> UInt8? = { _ in nil }
 
         func luma(_ index: Int) -> [UInt8] {
             let scene = index < frames / 2 ? 0 : 90
@@ -27,6 +29,7 @@ import Testing
         }
 
         func alpha(_ index: Int) -> [UInt8] {
+            if let value = flat(index) { return Array(repeating: value, count: width * height) }
             let (cx, cy) = (width / 4 + index * 2, height / 2)
             return plane(width, height) { x, y in
                 let distance = (Double((x - cx) * (x - cx) + (y - cy) * (y - cy))).squareRoot()
@@ -88,7 +91,8 @@ import Testing
             base: base, alpha: try X265Encoder(alpha: configuration.alphaLayer(.yu12), following: base),
             splitter: PlanarSplitter(
                 width: source.width, height: source.height, source: settings.sourceMode, target: settings.mode),
-            mode: settings.mode, size: (source.width, source.height), followsBase: true)
+            mode: settings.mode, size: (source.width, source.height), followsBase: true,
+            writesFlatAlpha: base.startsSequencesOnRequest)
         var stream = Stream(record: try DecoderConfigurationRecord(bytes: encoder.formatDescription))
         var held = 0
         func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {

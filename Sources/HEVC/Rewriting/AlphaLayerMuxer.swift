@@ -16,6 +16,13 @@ public struct AlphaLayerMuxer: Sendable {
     private let writtenPPSId: Int
     private var basePOC = PictureOrderCount()
     private var alphaPOC = PictureOrderCount()
+    /// The base layer's PicOrderCntVal less the alpha encoder's, which begins at 0 where that encoder does.
+    private var alphaOffset = 0
+    /// Nil where the alpha layer's parameter sets are unsuitable for flat pictures.
+    private var flat: FlatAlphaPictures?
+
+    /// Whether `merge(base:flat:into:)` may be called.
+    public var canWriteFlatAlpha: Bool { flat != nil }
 
     /// Takes the out-of-band NAL units (parameter sets and SEI) of both encoders.
     ///
@@ -31,6 +38,7 @@ public struct AlphaLayerMuxer: Sendable {
         written.add(sets.pps)
         writtenSets = written
         writtenPPSId = sets.pps.ppsPicParameterSetId
+        flat = FlatAlphaPictures(sets: written, ppsId: writtenPPSId)
 
         var units = [try sets.vps.nalUnit()]
         units += try Self.units(.sps, of: base) + [try sets.sps.nalUnit()]
@@ -43,7 +51,8 @@ public struct AlphaLayerMuxer: Sendable {
     /// Appends an access unit to `sample`: the base layer's slices, then the alpha layer's, with 4-byte lengths.
     ///
     /// Other NAL units are dropped: parameter sets and messages are in the record, and samples need no delimiters.
-    /// Alpha slices come last because some decoders fail when they come first.
+    /// Alpha slices come last because some decoders fail when they come first. Where an alpha encoder begins beside a CRA
+    /// picture of the base layer, which must have no leading pictures, its IDR picture becomes a CRA picture.
     /// - Parameters:
     ///   - base: the base encoder's access unit, with 4-byte lengths.
     ///   - alpha: the alpha encoder's access unit of the same picture, with 4-byte lengths.
@@ -52,35 +61,79 @@ public struct AlphaLayerMuxer: Sendable {
         base: ArraySlice<UInt8>, alpha: ArraySlice<UInt8>, into sample: inout [UInt8]
     ) throws(BitstreamError) {
         sample.reserveCapacity(sample.count + base.count + alpha.count + 64)
-        var (basePicture, alphaPicture): (Picture?, Picture?) = (nil, nil)
-        var units = try LengthPrefixedNALUnits(base)
-        while let nal = try units.next() {
-            guard try NALUnitHeader(nal: nal).nalUnitType.isVCL else { continue }
-            let header = try SliceSegment(nal: nal, parameterSets: baseSets).sliceHeader
-            if header.firstSliceSegmentInPicFlag {
-                try Self.start(&basePicture, header, baseSets, &basePOC)
-            }
-            try LengthPrefixedNALUnits.append(nal, to: &sample)
-        }
-        units = try LengthPrefixedNALUnits(alpha)
+        let mine = try append(base: base, to: &sample)
+        var theirs: Picture?
+        var units = try LengthPrefixedNALUnits(alpha)
         while let nal = try units.next() {
             guard try NALUnitHeader(nal: nal).nalUnitType.isVCL else { continue }
             var slice = try SliceSegment(nal: nal, parameterSets: alphaSets)
             if slice.sliceHeader.firstSliceSegmentInPicFlag {
-                try Self.start(&alphaPicture, slice.sliceHeader, alphaSets, &alphaPOC)
+                try Self.start(&theirs, slice.sliceHeader, alphaSets, &alphaPOC)
+                if let poc = theirs?.poc, slice.sliceHeader.header.nalUnitType.isIDR {
+                    alphaOffset = mine.poc - poc
+                }
+                theirs?.poc += alphaOffset
             }
-            slice.sliceHeader.header.nuhLayerId = AlphaParameterSets.layerId
-            slice.sliceHeader.slicePicParameterSetId = writtenPPSId
+            try adapt(&slice.sliceHeader, to: mine, poc: theirs?.poc ?? 0)
+            if slice.sliceHeader.firstSliceSegmentInPicFlag { theirs?.header = slice.sliceHeader }
             // The header ends in a non-zero byte, so the escaped bytes after it stay valid.
             try LengthPrefixedNALUnits.append(try slice.nalUnit(parameterSets: writtenSets), to: &sample)
         }
-        guard let mine = basePicture, let theirs = alphaPicture else {
-            throw BitstreamError(
-                .malformed, "an access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha") layer"
-            )
+        guard let theirs else {
+            throw BitstreamError(.malformed, "an access unit lacks the slices of the alpha layer")
         }
         if let difference = mine.difference(from: theirs) {
             throw BitstreamError(.malformed, "the layers' pictures with POC \(mine.poc) differ in \(difference)")
+        }
+    }
+
+    /// Appends an access unit whose alpha has one value everywhere, without an encoder of the alpha layer.
+    ///
+    /// - Parameters:
+    ///   - base: the base encoder's access unit, with 4-byte lengths.
+    ///   - value: the alpha of all samples, unchanged since an IRAP picture without leading pictures.
+    /// - Throws: `BitstreamError` when a slice does not parse, or has references that alpha cannot have.
+    public mutating func merge(
+        base: ArraySlice<UInt8>, flat value: UInt8, into sample: inout [UInt8]
+    ) throws(BitstreamError) {
+        let picture = try append(base: base, to: &sample)
+        guard let slice = try flat?.slice(like: picture.header, poc: picture.poc, value: value) else {
+            throw BitstreamError(.unsupported, "the alpha layer's parameter sets are unsuitable for flat pictures")
+        }
+        try LengthPrefixedNALUnits.append(try slice.nalUnit(parameterSets: writtenSets), to: &sample)
+    }
+
+    /// Appends the base layer's slices.
+    private mutating func append(
+        base: ArraySlice<UInt8>, to sample: inout [UInt8]
+    ) throws(BitstreamError) -> Picture {
+        var picture: Picture?
+        var units = try LengthPrefixedNALUnits(base)
+        while let nal = try units.next() {
+            guard try NALUnitHeader(nal: nal).nalUnitType.isVCL else { continue }
+            let header = try SliceSegment(nal: nal, parameterSets: baseSets).sliceHeader
+            if header.firstSliceSegmentInPicFlag { try Self.start(&picture, header, baseSets, &basePOC) }
+            try LengthPrefixedNALUnits.append(nal, to: &sample)
+        }
+        guard let picture else {
+            throw BitstreamError(.malformed, "an access unit lacks the slices of the base layer")
+        }
+        return picture
+    }
+
+    /// Makes a slice of the alpha encoder one of the alpha layer.
+    private func adapt(
+        _ header: inout SliceSegmentHeader, to base: Picture, poc: Int
+    ) throws(BitstreamError) {
+        header.header.nuhLayerId = AlphaParameterSets.layerId
+        header.slicePicParameterSetId = writtenPPSId
+        if header.header.nalUnitType.isIDR, base.header.header.nalUnitType == .craNUT {
+            header.header.nalUnitType = .craNUT
+            header.references = try base.header.references?.explicit()
+        }
+        if !header.header.nalUnitType.isIDR {
+            let sps = try writtenSets.active(ppsId: writtenPPSId).sps
+            header.slicePicOrderCntLsb = poc & (sps.maxPicOrderCntLsb - 1)
         }
     }
 
@@ -106,8 +159,8 @@ public struct AlphaLayerMuxer: Sendable {
 
 /// The properties that both layers' pictures of an access unit must share.
 private struct Picture {
-    let header: SliceSegmentHeader
-    let poc: Int
+    var header: SliceSegmentHeader
+    var poc: Int
 
     /// Names the first difference; nil when both have the same structure.
     func difference(from other: Picture) -> String? {
