@@ -159,8 +159,12 @@ final class X265Parameters {
         // would work too, but disables cu-tree's look-ahead.
         pointer.pointee.scenecutBias = .nan
         if levels.depthOfBase == 0 { pointer.pointee.maxNumReferences = 1 }
-        pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.anchorDistance))
+        // A longer look-ahead lets cu-tree see more than two groups.
+        pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Self.levelledLookAhead)
     }
+
+    /// The least look-ahead with temporal levels, where neither the client nor its delay limits it.
+    private static let levelledLookAhead: Int32 = 40
 
     /// Makes x265 apply the pictures' quantization offsets, which it does only with adaptive quantization: where that
     /// is off, it is enabled with a negligible strength.

@@ -100,6 +100,19 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
+    /// The look-ahead is long with every preset, unless the client limits it.
+    @Test func looksFurtherAhead() throws {
+        func held(_ properties: [String: PropertyValue]) throws -> Int {
+            let clip = Clip(format: .yu12, width: 64, height: 64, frames: 1)
+            return try X265Delay(try job(clip, base: 30, full: 240, properties).configuration(.x265)).framesHeld
+        }
+        let whole = try held([:])
+        #expect(try held(["SuggestedLookAheadFrameCount": .int(20)]) == whole - 20)
+        #expect(try held(["SuggestedLookAheadFrameCount": .int(60)]) == whole + 20)
+        #expect(try held(["X265Preset": .string("ultrafast")]) == whole)
+        #expect(try held(["MaxFrameDelayCount": .int(30)]) < whole - 20)
+    }
+
     /// Level 0 gets its fraction of the bits, whether more or less than without it, at the requested bit rate.
     @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
     func dividesBitsByLevels(fraction: Double, preset: String) throws {
