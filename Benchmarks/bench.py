@@ -238,11 +238,15 @@ def color(folder):
             shaders = daemon.bench("transfer-vulkan", 10)
         except SystemExit:
             shaders = None  # No Vulkan driver: the table says so.
-    ratio = result["convert_best_ms"] / result["memcpy_best_ms"]
-    rows.append((f"session, {result['device']}", f"{result['convert_ms']:.1f} / {result['convert_best_ms']:.1f} ms", ""))
-    rows.append((f"memcpy of the same {result['bytes_moved'] / 1e6:.1f} MB, {result['threads']} threads",
-                 f"{result['memcpy_ms']:.1f} / {result['memcpy_best_ms']:.1f} ms",
-                 f"ratio of the best {ratio:.2f}, goal ≤ 2 with AVX-512, 3.5 with AVX2"))
+    with Daemon(folder, HWDAEMON_INSTRUCTIONS="AVX2") as daemon:
+        narrower = daemon.bench("transfer", 30)
+    for one in (result, narrower):
+        ratio = one["convert_best_ms"] / one["memcpy_best_ms"]
+        FIGURES.record(f"color P010 to AB4H over memcpy, 4K, {one['device']}", [ratio])
+        rows.append((f"session, {one['device']}", f"{one['convert_ms']:.1f} / {one['convert_best_ms']:.1f} ms", ""))
+        rows.append((f"memcpy of the same {one['bytes_moved'] / 1e6:.1f} MB, {one['threads']} threads",
+                     f"{one['memcpy_ms']:.1f} / {one['memcpy_best_ms']:.1f} ms",
+                     f"ratio of the best {ratio:.2f}, goal ≤ 2 with AVX-512, 3.5 with AVX2"))
     for name in sorted({key.split()[0] for key in pairs}):
         took, copied = pairs[f"{name} convert_best_ms"], pairs[f"{name} memcpy_best_ms"]
         FIGURES.record(f"color {name.replace('-', ' to ')} over memcpy, 4K", [took / copied])
