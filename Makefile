@@ -58,6 +58,7 @@ test: deps
 	@$(RUN_TESTS) --name test --timeout 1500 -- --skip '$(LONG)|$(EVERY)'
 	@scripts/check-links
 	@scripts/check-systemd
+	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py
 
 # What takes longer: whole clips, campaigns, an app that uses HWClient as a package, the
 # sandbox, clients in C and Python, programs of libx265, and GStreamer's elements.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Side-by-side benchmarks: hwctl and the daemon against the x265 and ffmpeg command lines, in one run.
 
-Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
+Prints Markdown tables (also to Benchmarks/results/latest.md), then which figures are worse than those of the last complete run
+in docs/performance.md by more than the rounds differ. Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata, mapping,
@@ -24,7 +25,9 @@ import fairness
 import hdr
 import scaling
 import stills
-from common import BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, run, source, table, timed
+from common import (BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, run, source, table,
+                    timed)
+from figures import FIGURES
 
 ONLY = os.environ.get("BENCH_ONLY", "")
 CASE = os.environ.get("BENCH_CASE", "")
@@ -63,10 +66,11 @@ def compare(rows, label, ours, theirs, frames, check=None):
     peak_left = timed(ours, watch=True)[2]
     same = check() if check else "–"
     left, right = (frames / statistics.median(seconds) for seconds in wall)
-    ratios = sorted(b / a for a, b in zip(*wall))
+    speeds = sorted(b / a for a, b in zip(*wall))
+    FIGURES.record(f"speed of hwctl, {label}", speeds, better="more")
     work = statistics.median(a / b for a, b in zip(*cpu))
-    row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{statistics.median(ratios):.3f}",
-           f"{ratios[0]:.2f}–{ratios[-1]:.2f}", f"{work:.3f}", f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}",
+    row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{statistics.median(speeds):.3f}",
+           f"{speeds[0]:.2f}–{speeds[-1]:.2f}", f"{work:.3f}", f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}",
            f"{(peak_left - peak_right) / 1024:+.0f}", same)
     rows.append(row)
     print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
@@ -157,7 +161,7 @@ def decoding(folder):
             run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", coded, "-c", "copy", "-y", path])
             count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
                          "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
-            compare(rows, f"{size} {depth} bit", *commands(path), int(count.split(b",")[0]))
+            compare(rows, f"decode {size} {depth} bit", *commands(path), int(count.split(b",")[0]))
             os.unlink(path)
     return "HEVC decoded in software against ffmpeg -f null:\n\n" + table(HEAD, rows)
 
@@ -171,11 +175,14 @@ def sessions(folder):
                      f"{result['create_p50_ms']:.2f} / {result['create_p99_ms']:.2f} ms", "p50 ≤ 3 ms"))
         rows.append(("connect → Prepared (1080p medium 8 bit), p50 / p99",
                      f"{result['prepared_p50_ms']:.2f} / {result['prepared_p99_ms']:.2f} ms", "≤ 10 ms"))
+        FIGURES.record("connect → Create reply, p50", [result["create_p50_ms"]], "ms")
+        FIGURES.record("connect → Prepared, p50", [result["prepared_p50_ms"]], "ms")
     with Daemon(folder) as daemon:
         daemon.bench("churn", 20)
         rss, fds = daemon.resident(), daemon.descriptors()
         daemon.bench("churn", 1000)
         time.sleep(0.5)
+        FIGURES.record("broker RSS after start and 20 sessions", [rss / 1024], "MiB")
         rows.append(("broker RSS after start and 20 sessions", f"{rss / 1024:.1f} MiB", "≤ 20 MiB"))
         rows.append(("broker RSS over 1,000 create/encode/close rounds", f"{(daemon.resident() - rss) / 1024:+.2f} MiB", "≤ +1 MiB"))
         rows.append(("broker descriptors over the same", f"{daemon.descriptors() - fds:+d}", "+0"))
@@ -185,6 +192,7 @@ def sessions(folder):
         daemon.bench("overhead", 100)
         result = daemon.bench("overhead", 2000)
         for name, limit in (("YU12", 100), ("I010", 100), ("NV12", 200), ("P010", 200)):
+            FIGURES.record(f"worker CPU a 1080p frame beyond x265, {name}", [result[name + "_us_per_frame"]], "µs")
             rows.append((f"worker CPU a 1080p frame beyond x265, {name}",
                          f"{result[name + '_us_per_frame']:.1f} µs", f"≤ {limit} µs"))
     return "Sessions:\n\n" + table(["what", "measured", "goal"], rows)
@@ -230,13 +238,18 @@ def color(folder):
             shaders = daemon.bench("transfer-vulkan", 10)
         except SystemExit:
             shaders = None  # No Vulkan driver: the table says so.
-    ratio = result["convert_best_ms"] / result["memcpy_best_ms"]
-    rows.append((f"session, {result['device']}", f"{result['convert_ms']:.1f} / {result['convert_best_ms']:.1f} ms", ""))
-    rows.append((f"memcpy of the same {result['bytes_moved'] / 1e6:.1f} MB, {result['threads']} threads",
-                 f"{result['memcpy_ms']:.1f} / {result['memcpy_best_ms']:.1f} ms",
-                 f"ratio of the best {ratio:.2f}, goal ≤ 2 with AVX-512, 3.5 with AVX2"))
+    with Daemon(folder, HWDAEMON_INSTRUCTIONS="AVX2") as daemon:
+        narrower = daemon.bench("transfer", 30)
+    for one in (result, narrower):
+        ratio = one["convert_best_ms"] / one["memcpy_best_ms"]
+        FIGURES.record(f"color P010 to AB4H over memcpy, 4K, {one['device']}", [ratio])
+        rows.append((f"session, {one['device']}", f"{one['convert_ms']:.1f} / {one['convert_best_ms']:.1f} ms", ""))
+        rows.append((f"memcpy of the same {one['bytes_moved'] / 1e6:.1f} MB, {one['threads']} threads",
+                     f"{one['memcpy_ms']:.1f} / {one['memcpy_best_ms']:.1f} ms",
+                     f"ratio of the best {ratio:.2f}, goal ≤ 2 with AVX-512, 3.5 with AVX2"))
     for name in sorted({key.split()[0] for key in pairs}):
         took, copied = pairs[f"{name} convert_best_ms"], pairs[f"{name} memcpy_best_ms"]
+        FIGURES.record(f"color {name.replace('-', ' to ')} over memcpy, 4K", [took / copied])
         rows.append((f"session, {name.replace('-', ' to ')}", f"– / {took:.1f} ms", f"{took / copied:.2f} of memcpy"))
     times = color_filters(folder, rows, with_vulkan=shaders is not None)
     rows.append(("ffmpeg zscale to planar 32-bit floats, minus the same without the filter",
@@ -266,6 +279,7 @@ def alpha(folder):
         sides = (command + ["--alpha", "straight", clips["alpha"], output], command + [clips["base"], output])
         wall, cpu = interleaved(sides)
         times, work = median_ratio(wall), median_ratio(cpu)
+        FIGURES.record(f"time with alpha over the base's, {preset}", ratios(wall))
         rows.append((preset, f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
                      f"{times:.2f}", f"{work:.2f}", "≤ 1.5"))
     return "HEVC with alpha at 720p, default qualities, against its base alone:\n\n" + table(
@@ -284,6 +298,7 @@ def sandbox(folder):
     ):
         confined = [f"{BIN}/hwctl"] + command
         wall, cpu = interleaved((confined, ["env", "HWDAEMON_SANDBOX=off"] + confined))
+        FIGURES.record(f"CPU inside the sandbox over without, {name}", ratios(cpu))
         rows.append((name, f"{median_ratio(wall):.3f}", f"{median_ratio(cpu):.3f}", "≤ 1.02"))
     return "Sandbox, against the same without it:\n\n" + table(["work", "time", "CPU time", "goal (CPU time)"], rows)
 
@@ -300,11 +315,12 @@ def main():
             if ONLY in ("", name):
                 print(f"{name} ...", file=sys.stderr, flush=True)
                 out.append(part(folder))
-    text = "\n\n".join(out) + "\n"
+    text = "\n\n".join(out + [FIGURES.text()]) + "\n"
     os.makedirs(os.path.join(ROOT, "Benchmarks/results"), exist_ok=True)
     with open(os.path.join(ROOT, "Benchmarks/results/latest.md"), "w") as file:
         file.write(text)
     print(text)
+    print("\n".join(FIGURES.compared()))
 
 
 main()

@@ -91,9 +91,14 @@ def interleaved(sides):
     return wall, cpu
 
 
+def ratios(pair):
+    """Each round's ratio, first side over second: a machine's speed changes from round to round."""
+    return [a / b for a, b in zip(*pair)]
+
+
 def median_ratio(pair):
-    """The median of the rounds' ratios, first side over second: a machine's speed changes from round to round."""
-    return statistics.median(a / b for a, b in zip(*pair))
+    """The median of the rounds' ratios, first side over second."""
+    return statistics.median(ratios(pair))
 
 
 def table(head, rows):

@@ -3,7 +3,8 @@
 import os
 import statistics
 
-from common import BIN, ROOT, ROUNDS, interleaved, median_ratio, run, source, table, timed
+from common import BIN, ROOT, ROUNDS, interleaved, median_ratio, ratios, run, source, table, timed
+from figures import FIGURES
 
 
 def light(folder):
@@ -14,6 +15,7 @@ def light(folder):
     rows = []
     for line in run([tool]).stdout.decode().splitlines():
         name, milliseconds = line.split()
+        FIGURES.record(f"light of a 1080p picture, {name}", [float(milliseconds)], "ms")
         rows.append((f"{name} HLG", f"{milliseconds} ms", "≤ 3 ms"))
     return "Light of a 1080p picture, one thread:\n\n" + table(["format", "measured", "goal"], rows)
 
@@ -38,6 +40,7 @@ def sdr(folder):
         plain = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, clip, output]
         for name, options in (("8 bit", []), ("10 bit", ["--profile", "main10"])):
             wall, cpu = interleaved((plain + ["--hdr", "sdr"] + options, plain))
+            FIGURES.record(f"time with --hdr sdr over without, {preset}, to {name}", ratios(wall))
             rows.append((f"{preset}, to {name}", f"{frames / statistics.median(wall[0]):.1f}",
                          f"{frames / statistics.median(wall[1]):.1f}", f"{median_ratio(wall):.2f}",
                          f"{median_ratio(cpu):.2f}", "≤ 1.3" if preset == "medium" else "–"))
@@ -54,6 +57,7 @@ def metadata(folder):
     run(encode + ["--hdr", "regenerate", hlg_clip(folder, frames), clip])
     for mode, goal in (("preserve", "≤ 1.02"), ("regenerate", "–")):
         wall, cpu = interleaved([encode + ["--hdr", side, clip, output] for side in (mode, "drop")])
+        FIGURES.record(f"time with --hdr {mode} over --hdr drop", ratios(wall))
         rows.append((f"--hdr {mode}", f"{frames / statistics.median(wall[0]):.1f}",
                      f"{frames / statistics.median(wall[1]):.1f}", f"{median_ratio(wall):.3f}",
                      f"{median_ratio(cpu):.3f}", goal))
@@ -69,6 +73,7 @@ def mapping(folder):
          hlg_clip(folder, frames), clip])
     decode = [f"{BIN}/hwctl", "decode", "--hardware", "off", "--device", "cpu", "--format", "rgba8"]
     wall, cpu = interleaved([decode + options + [clip, output] for options in (["--apply-rpu"], [])])
+    FIGURES.record("CPU with --apply-rpu over without", ratios(cpu))
     return "1080p HLG with RPUs decoded to RGB, with --apply-rpu against without:\n\n" + table(
         ["fps with", "fps without", "time", "CPU time"],
         [(f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",

@@ -5,7 +5,8 @@ import re
 import statistics
 import subprocess
 
-from common import ROUNDS, Daemon, environment, run, table
+from common import ROUNDS, Daemon, environment, ratios, run, table
+from figures import FIGURES
 
 FRAMES = 40
 
@@ -34,7 +35,8 @@ def scaling(folder):
             theirs.append(used("zscale=1920:1080:filter=lanczos", raw, threads) - used("null", raw, threads))
     rows = []
     for name, found in ours.items():
-        ratio = statistics.median(a / b for a, b in zip(found, theirs))
+        ratio = statistics.median(ratios((found, theirs)))
+        FIGURES.record(f"CPU of 4K to 1080p over zscale's, {name}", ratios((found, theirs)))
         rows.append((f"session, {name}", f"{statistics.median(found):.2f} ms", f"{statistics.median(wall[name]):.2f} ms",
                      f"{ratio:.2f} of zscale's CPU time", "≤ 1.2"))
     rows.append(("ffmpeg zscale, yuv420p10le, minus the same without the filter", f"{statistics.median(theirs):.2f} ms", "–", "", ""))

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 
-from common import BIN, ROUNDS, Daemon, interleaved, median_ratio, run, table, timed
+from common import BIN, ROUNDS, Daemon, interleaved, median_ratio, ratios, run, table, timed
+from figures import FIGURES
 
 WIDTH, HEIGHT, TILE, QP = 4032, 3024, 512, 26
 COLUMNS, ROWS = -(-WIDTH // TILE), -(-HEIGHT // TILE)
@@ -61,6 +62,7 @@ def encoding(folder, whole, png, tiles):
     peak = timed(ours, watch=True)[2]
     for name, theirs, goal in sides:
         wall, cpu = interleaved((ours, theirs))
+        FIGURES.record(f"time of a HEIC encode over {name}", ratios(wall))
         rows.append((f"encode, against {name}", f"{statistics.median(wall[0]):.2f} s", f"{statistics.median(wall[1]):.2f} s",
                      f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", goal))
     rows.append(("encode: peak of the worker", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 61 MiB (64 MB)"))
@@ -92,6 +94,7 @@ def decoding(folder, daemon, still):
         with open(outputs[0], "rb") as first, open(outputs[1], "rb") as second:
             if first.read() != second.read().split(b"FRAME\n", 1)[1]:
                 sys.exit("hwctl and heif-dec decode different samples")
+        FIGURES.record("time of a HEIC decode over heif-dec", ratios(wall))
         rows.append(("decode to .yuv, against heif-dec", f"{statistics.median(wall[0]):.2f} s",
                      f"{statistics.median(wall[1]):.2f} s", f"{median_ratio(wall):.2f}", "–", "≤ 1.00"))
     return rows
@@ -219,6 +222,7 @@ def region(folder, daemon, still):
     start = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode"]
     part, whole = start + ["--region", REGION, large, output], start + [small, output]
     wall, _ = interleaved((part, whole))
+    FIGURES.record("time of a region of a gigapixel picture over its tiles alone", ratios(wall))
     peak = 0
     for _ in range(ROUNDS):
         before = set(workers())
@@ -226,6 +230,7 @@ def region(folder, daemon, still):
         while process.poll() is None:
             peak = max(peak, shared_memory([process.pid] + [pid for pid in workers() if pid not in before]))
             time.sleep(0.002)
+    FIGURES.record("region of a gigapixel picture: Pss of hwctl and its worker", [peak / 1024], "MiB")
     rows = [("region of 1000x1000 of 91,000x32,000, against its 9 tiles alone", f"{statistics.median(wall[0]):.3f} s",
              f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", "–", "≤ 2"),
             ("region: hwctl and its worker, sum of Pss", f"{peak / 1024:.0f} MiB", "–", "–", "–", "≤ 66 MiB (70 MB)")]

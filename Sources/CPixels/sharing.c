@@ -4,12 +4,21 @@
 #include "kernels.h"
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 /// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
 static const long minimum_share = 256 * 1024;
 enum { maximum_threads = 64 };
 
+static const char *const names[] = {"baseline", "AVX2", "AVX-512"};
 static int limit = 2;
+
+__attribute__((constructor)) static void read_limit(void) {
+    const char *wanted = getenv("HWDAEMON_INSTRUCTIONS");
+    for (int level = 0; wanted && level < 2; level++)
+        if (!strcmp(wanted, names[level])) limit = level;
+}
 
 int hwd_level(void) {
 #if defined(__x86_64__)
@@ -26,10 +35,7 @@ int hwd_level(void) {
 
 void hwd_limit_instructions(int level) { limit = level; }
 
-const char *hwd_instructions(void) {
-    const char *names[] = {"baseline", "AVX2", "AVX-512"};
-    return names[hwd_level()];
-}
+const char *hwd_instructions(void) { return names[hwd_level()]; }
 
 int hwd_processors(void) {
     cpu_set_t set;

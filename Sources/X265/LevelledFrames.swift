@@ -29,7 +29,8 @@ final class LevelledFrames {
                 fraction: $0, baseFrameRate: configuration.temporalLevels.frameRate(through: 0).value)
         }
         do throws(BitstreamError) {
-            relabeller = try TemporalRelabeller(parameterSets: parameterSets)
+            relabeller = try TemporalRelabeller(
+                parameterSets: parameterSets, refersToNearest: configuration.temporalLevels.depthOfBase == 0)
         } catch {
             throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")
         }

@@ -61,9 +61,12 @@ enum StreamHeaders {
         )
         guard levels.count > 1 else { return nil }
         let parts = (0..<levels.count - 1).map { level in
-            SubLayerOrdering(
-                maxDecPicBufferingMinus1: min(level + 1, highest.maxDecPicBufferingMinus1),
-                maxNumReorderPics: min(level, highest.maxNumReorderPics))
+            // All references are of level 0 where that has B pictures, so it needs what the stream needs.
+            let depth = level + levels.depthOfBase
+            return SubLayerOrdering(
+                maxDecPicBufferingMinus1: levels.depthOfBase > 0
+                    ? highest.maxDecPicBufferingMinus1 : min(level + 1, highest.maxDecPicBufferingMinus1),
+                maxNumReorderPics: min(depth, highest.maxNumReorderPics))
         }
         return TemporalSubLayers(
             levelIdcs: levels.levelIdcs(

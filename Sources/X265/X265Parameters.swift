@@ -141,15 +141,15 @@ final class X265Parameters {
 
     /// Makes all groups of pictures alike, as temporal levels require.
     ///
-    /// With more than one reference a picture of level 0 would refer to earlier B pictures. `LevelPlanner` handles groups
-    /// that end early.
+    /// With more than one reference a picture of level 0 would refer to earlier B pictures, which is right only where those
+    /// that are references are of level 0 too. `LevelPlanner` handles groups that end early.
     private func setLevels(_ configuration: EncoderConfiguration) {
         let levels = configuration.temporalLevels
         guard levels.count > 1 else { return }
         let interval = Int32(configuration.maxKeyFrameInterval ?? 0)
         pointer.pointee.keyframeMax = interval
         pointer.pointee.keyframeMin = interval
-        pointer.pointee.bframes = Int32(levels.groupSize - 1)
+        pointer.pointee.bframes = Int32(levels.anchorDistance - 1)
         pointer.pointee.bFrameAdaptive = X265_B_ADAPT_NONE
         pointer.pointee.bBPyramid = 1
         pointer.pointee.scenecutThreshold = 0
@@ -158,9 +158,13 @@ final class X265Parameters {
         // inter prediction costs at least (1 − bias) times as much as intra; comparisons with NaN are false. Forcing types
         // would work too, but disables cu-tree's look-ahead.
         pointer.pointee.scenecutBias = .nan
-        pointer.pointee.maxNumReferences = 1
-        pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
+        if levels.depthOfBase == 0 { pointer.pointee.maxNumReferences = 1 }
+        // A longer look-ahead lets cu-tree see more than two groups.
+        pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Self.levelledLookAhead)
     }
+
+    /// The least look-ahead with temporal levels, where neither the client nor its delay limits it.
+    private static let levelledLookAhead: Int32 = 40
 
     /// Makes x265 apply the pictures' quantization offsets, which it does only with adaptive quantization: where that
     /// is off, it is enabled with a negligible strength.
@@ -187,7 +191,7 @@ final class X265Parameters {
     private func setLatency(_ configuration: EncoderConfiguration) {
         let levels = configuration.temporalLevels
         // A group must be ordered at once; EncoderConfiguration has checked that it fits into the delay.
-        let least = levels.count > 1 ? levels.groupSize : 0
+        let least = levels.count > 1 ? levels.anchorDistance : 0
         if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(max(least, lookAhead)) }
         if let delay = configuration.maxFrameDelay {
             let budget = Int32(max(0, delay - 5 - levels.framesHeld))

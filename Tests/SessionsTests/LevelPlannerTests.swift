@@ -44,12 +44,19 @@ private struct OrderModel {
 @Suite struct LevelPlannerTests {
     private static let bases = [120, 60, 30, 15]
 
+    /// The levels of a stream of 240 frames per second, as x265 codes them where neither key frames nor latency prevent it.
+    private func levels(base: Int) throws -> TemporalLevels {
+        var levels = try TemporalLevels(base: Rational(Int32(base)), full: Rational(240))
+        levels.lengthenGroups(keyFrameInterval: 250, maxDelay: nil)
+        return levels
+    }
+
     /// With any length and any forced key frames, each frame is planned once and in order, has the level of its position,
     /// and refers to lower levels only.
     @Test(arguments: bases, [false, true])
     func everyFrameRefersToLowerLevels(base: Int, isOpenGOP: Bool) throws {
-        let levels = try TemporalLevels(base: Rational(Int32(base)), full: Rational(240))
-        for interval in [levels.groupSize, 2 * levels.groupSize, 160] {
+        let levels = try levels(base: base)
+        for interval in [levels.anchorDistance, 2 * levels.anchorDistance, 160] {
             for frames in 1...50 {
                 for forced in [[], [1], [5, 6], [3, 9, 10, 30], [16]] as [Set<Int>] {
                     try check(levels, interval, isOpenGOP, frames, forced)
@@ -72,7 +79,7 @@ private struct OrderModel {
         try #require(queue.map(\.number) == Array(0..<frames))
 
         let starts = forced.union([0])
-        let model = OrderModel(groupSize: levels.groupSize, interval: interval, isOpenGOP: isOpenGOP)
+        let model = OrderModel(groupSize: levels.anchorDistance, interval: interval, isOpenGOP: isOpenGOP)
         for (frame, references) in zip(queue, model.references(queue)) {
             let start = starts.filter { $0 <= frame.number }.max() ?? 0
             #expect(frame.level == levels.level(atPosition: frame.number - start))
@@ -83,6 +90,22 @@ private struct OrderModel {
                     "\(frame.number) at level \(frame.level) refers to \(queue[reference])")
             }
         }
+    }
+
+    /// Two levels have an anchor at every fourth frame, unless groups end before or must be ordered at once.
+    @Test func lengthensGroupsOfTwo() throws {
+        #expect(try Self.bases.map { try levels(base: $0).anchorDistance } == [4, 4, 8, 16])
+        for (interval, delay, distance) in [(250, 15, 4), (250, 14, 2), (4, nil, 4), (3, nil, 2)] {
+            var levels = try TemporalLevels(base: Rational(120), full: Rational(240))
+            levels.lengthenGroups(keyFrameInterval: interval, maxDelay: delay)
+            #expect(levels.anchorDistance == distance && levels.groupSize == 2, "\(interval), \(delay ?? -1)")
+        }
+        var planner = LevelPlanner(try levels(base: 120), keyFrameInterval: 248, isOpenGOP: true)
+        var queue: [LevelPlanner.Frame] = []
+        for _ in 0..<8 { planner.add(forceKeyFrame: false, to: &queue) }
+        planner.finish(into: &queue)
+        #expect(queue.map(\.level) == [0, 1, 0, 1, 0, 1, 0, 1])
+        #expect(queue.filter { $0.kind == .anchor }.map(\.number) == [6, 7])
     }
 
     @Test func dividesAnIncompleteGroupAtPowersOfTwo() throws {

@@ -65,6 +65,14 @@ import Testing
             try configuration(Self.both.merging(["MaxKeyFrameInterval": .int(30)]) { $1 }).maxKeyFrameInterval == 24
         )
         #expect(try configuration(["ExpectedFrameRate": .int(240)]).maxKeyFrameInterval == nil)
+        // x265 codes two levels in groups of four.
+        let two = Self.both.merging(["BaseLayerFrameRate": .int(120), "MaxKeyFrameInterval": .int(30)]) { $1 }
+        #expect(try configuration(two).maxKeyFrameInterval == 28)
+        #expect(try configuration(two, .vaapi).maxKeyFrameInterval == 30)
+        let short = two.merging(["MaxFrameDelayCount": .int(9)]) { $1 }
+        #expect(try configuration(short).maxKeyFrameInterval == 30)
+        let shortest = two.merging(["MaxKeyFrameInterval": .int(3)]) { $1 }
+        #expect(try configuration(shortest).maxKeyFrameInterval == 2)
     }
 
     @Test(arguments: [
@@ -105,6 +113,11 @@ import Testing
         let whole = try configuration(["MaxFrameDelayCount": .int(54)])
         let (base, alpha) = (whole.baseLayer(.yu12), whole.alphaLayer(.yu12))
         #expect(base.temporalLevels.count == 4 && alpha.temporalLevels == base.temporalLevels)
+        let two = try configuration(["BaseLayerFrameRate": .int(120), "MaxFrameDelayCount": .int(30)])
+        #expect(two.baseLayer(.yu12).temporalLevels.anchorDistance == 4)
+        #expect(two.alphaLayer(.yu12).temporalLevels == two.temporalLevels)
+        let tight = try configuration(["BaseLayerFrameRate": .int(120), "MaxFrameDelayCount": .int(29)])
+        #expect(tight.temporalLevels.anchorDistance == 2)
         #expect(base.maxFrameDelay == 27 && alpha.maxKeyFrameInterval == base.maxKeyFrameInterval)
         let error = #expect(throws: SessionError.self) { try configuration(["MaxFrameDelayCount": .int(53)]) }
         #expect(error?.status == .parameter && error?.reason.contains("MaxFrameDelayCount") == true)

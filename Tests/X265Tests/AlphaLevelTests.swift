@@ -49,6 +49,7 @@ import Testing
         (30, 23, ["X265Params": .string("slices=2:hash=1"), "AverageBitRate": .int(300_000)], []),
         (15, 35, [:], []),
         (30, 40, ["MaxKeyFrameInterval": .int(17)], [7, 12]),
+        (120, 23, ["MaxKeyFrameInterval": .int(9)], [6, 13]),
         (60, 24, ["MaxKeyFrameInterval": .int(8), "AllowOpenGOP": .bool(false)], []),
     ]
 

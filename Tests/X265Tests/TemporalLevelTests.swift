@@ -76,6 +76,43 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
+    /// Two levels in groups of four: every picture that another refers to is of level 0, however many references there are,
+    /// and the parts of a group that a forced key frame or the end breaks off keep their levels.
+    @Test(
+        arguments: [
+            ("medium", true, 23, [9, 14]), ("slow", false, 30, [7]), ("veryslow", true, 33, []),
+            ("ultrafast", true, 22, [3, 5, 6]),
+        ] as [(String, Bool, Int, Set<Int>)])
+    func twoLevelsKeepTheirReferences(preset: String, isOpenGOP: Bool, frames: Int, forced: Set<Int>) throws {
+        let clip = Clip(format: .i010, width: 130, height: 98, frames: frames)
+        let properties: [String: PropertyValue] = [
+            "X265Preset": .string(preset), "AllowOpenGOP": .bool(isOpenGOP), "MaxKeyFrameInterval": .int(11),
+            "X265Params": .string("hash=1"),
+        ]
+        let result = try run(job(clip, base: 120, full: 240, properties, forced: forced))
+        let starts = forced.union([0])
+        let levels = (0..<frames).map { frame in (frame - (starts.filter { $0 <= frame }.max() ?? 0)) % 2 }
+        let faults = try TemporalStreams.faults(result, levels: levels, usesLibde265: !isOpenGOP)
+        #expect(faults.isEmpty, "\(faults)")
+        let deepest = try result.slices().map { $0.header.numRefIdxL0ActiveMinus1 + 1 }.max() ?? 0
+        #expect(
+            deepest == ["medium": 3, "slow": 4, "veryslow": 4, "ultrafast": 1][preset], "\(deepest) references")
+        #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
+    }
+
+    /// The look-ahead is long with every preset, unless the client limits it.
+    @Test func looksFurtherAhead() throws {
+        func held(_ properties: [String: PropertyValue]) throws -> Int {
+            let clip = Clip(format: .yu12, width: 64, height: 64, frames: 1)
+            return try X265Delay(try job(clip, base: 30, full: 240, properties).configuration(.x265)).framesHeld
+        }
+        let whole = try held([:])
+        #expect(try held(["SuggestedLookAheadFrameCount": .int(20)]) == whole - 20)
+        #expect(try held(["SuggestedLookAheadFrameCount": .int(60)]) == whole + 20)
+        #expect(try held(["X265Preset": .string("ultrafast")]) == whole)
+        #expect(try held(["MaxFrameDelayCount": .int(30)]) < whole - 20)
+    }
+
     /// Level 0 gets its fraction of the bits, whether more or less than without it, at the requested bit rate.
     @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
     func dividesBitsByLevels(fraction: Double, preset: String) throws {
@@ -96,7 +133,7 @@ import Testing
         #expect(abs(rate / 400_000 - 1) < 0.25)
     }
 
-    @Test(arguments: [(2, 9), (3, 15), (4, 27)])
+    @Test(arguments: [(2, 9), (2, 15), (3, 15), (4, 27)])
     func keepsMaxFrameDelay(levels: Int, delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)
         let result = try run(

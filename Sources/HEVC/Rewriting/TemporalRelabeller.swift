@@ -3,7 +3,7 @@
 /// Assigns the pictures of a stream of one sub-layer to temporal sub-layers that its encoder does not know.
 ///
 /// The encoder must have coded so that no picture refers to one of a higher sub-layer, or to one of its own sub-layer
-/// above the lowest, and must refer to one picture in each direction. Then only headers change: temporal ids and
+/// above the lowest. Then only headers change: temporal ids and
 /// types of NAL units, and reference picture sets, which may not list pictures of a higher sub-layer (7.4.8).
 /// Slice data are kept. Everything is verified: losing a picture that a slice refers to, or changing a picture
 /// order count, is an error.
@@ -14,6 +14,7 @@ public struct TemporalRelabeller: Sendable {
     private var after = PictureOrderCount()
     /// TemporalId of the pictures in the decoded picture buffer, by PicOrderCntVal.
     private var kept: [Int: Int] = [:]
+    private let refersToNearest: Bool
 
     /// The current picture.
     private struct Picture {
@@ -24,8 +25,12 @@ public struct TemporalRelabeller: Sendable {
         var isChanged = false
     }
 
-    /// - Parameter parameterSets: the stream's parameter sets, as NAL units.
-    public init(parameterSets: [[UInt8]]) throws(BitstreamError) {
+    /// - Parameters:
+    ///   - parameterSets: the stream's parameter sets, as NAL units.
+    ///   - refersToNearest: whether pictures refer to one picture in each direction, the nearest; older ones can then be
+    ///     removed early.
+    public init(parameterSets: [[UInt8]], refersToNearest: Bool = true) throws(BitstreamError) {
+        self.refersToNearest = refersToNearest
         sets = try ParameterSets(nalUnits: parameterSets)
     }
 
@@ -109,7 +114,7 @@ public struct TemporalRelabeller: Sendable {
     /// The set without pictures that the sub-layer may not list, that were removed, or that no later picture refers to.
     ///
     /// Removing the last kind keeps a subset of the sub-layers within its share of the decoded picture buffer. An
-    /// encoder that refers to one picture in each direction never again refers to pictures older than the one a P
+    /// encoder that refers to the nearest picture in each direction never again refers to pictures older than the one a P
     /// picture refers to, or older than the one that an intra picture's leading pictures refer to.
     private func pruned(
         _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalID: Int
@@ -119,7 +124,7 @@ public struct TemporalRelabeller: Sendable {
             return level < max(1, temporalID)
         }
         let negative = set.negativePics.filter(stays)
-        guard header.sliceType != .b else {
+        guard header.sliceType != .b, refersToNearest else {
             return ShortTermRefPicSet(negativePics: negative, positivePics: set.positivePics.filter(stays))
         }
         let active = header.sliceType == .p ? header.numRefIdxL0ActiveMinus1 + 1 : 1

@@ -17,6 +17,9 @@ enum HelpText {
           HWDAEMON_CAPABILITIES_DIR
                             overrides of the catalogue, instead of those in
                             /etc/hwdaemon/capabilities.d
+          HWDAEMON_INSTRUCTIONS
+                            "AVX2" or "baseline": conversions on the CPU use
+                            no later instructions
           STATE_DIRECTORY   where to store what was verified; by default
                             /var/lib/hwdaemon if it exists
           LISTEN_FDS, LISTEN_PID

@@ -148,7 +148,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         return prioritizesSpeed == false && !properties.isSet(.x265Preset) ? "slow" : standard
     }
 
-    /// Rounds the key frame interval down to a multiple of the temporal levels' group, after checking the properties
+    /// Rounds the key frame interval down to a multiple of the temporal levels' anchor distance, after checking the properties
     /// that several levels exclude.
     private mutating func alignKeyFrames(
         _ request: CompressionRequest, _ properties: PropertyStore
@@ -157,7 +157,12 @@ public struct EncoderConfiguration: Hashable, Sendable {
         guard temporalLevels.count > 1 else { return }
         let interval = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
         try PropertyValidation.check(temporalLevels, keyFrameInterval: interval, request, properties)
-        maxKeyFrameInterval = interval - interval % temporalLevels.groupSize
+        if properties.backend == .x265 {
+            // Each layer's encoder has half of the delay.
+            let maxDelay = maxFrameDelay.map { request.hasAlpha ? $0 / 2 : $0 }
+            temporalLevels.lengthenGroups(keyFrameInterval: interval, maxDelay: maxDelay)
+        }
+        maxKeyFrameInterval = interval - interval % temporalLevels.anchorDistance
     }
 
     /// Frames from a key frame to the next.

@@ -22,8 +22,8 @@ struct KeyFrameClock: Sendable {
 
     /// Sets the temporal levels from the next frame on.
     mutating func change(_ levels: TemporalLevels) {
-        groupSize = levels.groupSize
-        groupTicks = levels.count > 1 ? Double(levels.groupSize) / (levels.frameRate.value * timeBase.value) : 0
+        groupSize = levels.anchorDistance
+        groupTicks = levels.count > 1 ? Double(groupSize) / (levels.frameRate.value * timeBase.value) : 0
     }
 
     /// Whether a frame must be a key frame; `isForced` means that the client requested one.

@@ -59,5 +59,5 @@ extension TemporalLevels {
     ///
     /// The sum of a group's B pictures, a look-ahead of one frame more, the 5 further frames that x265 holds according to
     /// measurements, and the frames held before it.
-    var minDelayOfX265: Int { 2 * groupSize - 1 + 5 + framesHeld }
+    var minDelayOfX265: Int { 2 * anchorDistance - 1 + 5 + framesHeld }
 }

@@ -26,13 +26,15 @@ extension EndToEnd {
                     "--expected-frame-rate", "240", "--property", "X265Params=frame-threads=1", source, own,
                 ], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
-            let group = 240 / base
+            // Two levels are in groups of four, all of whose references are of level 0.
+            let group = max(4, 240 / base)
+            let references = base == 120 ? "3" : "1"
             let interval = "\(250 / group * group)"
             try Programs.tool(
                 "x265",
                 [
                     "--log-level", "none", "--qp", "32", "--frame-threads", "1", "--bframes", "\(group - 1)",
-                    "--b-adapt", "0", "--b-pyramid", "--scenecut", "0", "--ref", "1", "--keyint", interval,
+                    "--b-adapt", "0", "--b-pyramid", "--scenecut", "0", "--ref", references, "--keyint", interval,
                     "--min-keyint", interval, "--output-depth", pixels == "yuv420p" ? "8" : "10", source, "-o",
                     theirs,
                 ])

@@ -34,16 +34,16 @@ public struct LevelPlanner: Sendable {
     private let isOpenGOP: Bool
     private var next = 0
     private var lastKeyFrame = 0
-    /// The picture of level 0 before the group.
+    /// The anchor of level 0 before the group.
     private var start = 0
     /// The frames without a decision.
     private var waiting: Range<Int> = 0..<0
 
-    /// Plans levels for key frames at a fixed interval, which must be a multiple of the levels' group.
+    /// Plans levels for key frames at a fixed interval, which must be a multiple of the levels' anchor distance.
     ///
     /// - Parameter isOpenGOP: whether leading pictures of key frames at the interval refer across them.
     public init(_ levels: TemporalLevels, keyFrameInterval: Int, isOpenGOP: Bool) {
-        precondition(keyFrameInterval % levels.groupSize == 0, "the interval is not a multiple of the group")
+        precondition(keyFrameInterval % levels.anchorDistance == 0, "the interval is not a multiple of the group")
         self.levels = levels
         self.keyFrameInterval = keyFrameInterval
         self.isOpenGOP = isOpenGOP
@@ -65,7 +65,7 @@ public struct LevelPlanner: Sendable {
             return
         }
         waiting = waiting.lowerBound..<next
-        guard waiting.count == levels.groupSize else { return }
+        guard waiting.count == levels.anchorDistance else { return }
         decide(&queue) { _ in .regular }
         // With open GOPs a key frame at the interval is the last picture of its group.
         if isDue { lastKeyFrame = frame }

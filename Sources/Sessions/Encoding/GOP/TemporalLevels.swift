@@ -9,6 +9,9 @@ public struct TemporalLevels: Hashable, Sendable {
     public let count: Int
     /// Frames per second of all levels together.
     public let frameRate: Rational
+    /// Frames from one anchor (I or P picture) to the next with an encoder that orders pictures itself: `groupSize`, or
+    /// a multiple where pictures between two anchors are of level 0 too.
+    public private(set) var anchorDistance: Int
     /// Why the rate of level 0 differs from the requested one; nil when it does not.
     public let notice: String?
 
@@ -19,6 +22,7 @@ public struct TemporalLevels: Hashable, Sendable {
 
     public init(frameRate: Rational) {
         count = 1
+        anchorDistance = 1
         self.frameRate = frameRate
         notice = nil
     }
@@ -44,6 +48,7 @@ public struct TemporalLevels: Hashable, Sendable {
                     + "\(Self.text(full.value / Double(1 << (Self.maxCount - 1))))")
         }
         self.count = count
+        anchorDistance = 1 << (count - 1)
         frameRate = full
         let lowest = full.value / Double(1 << (count - 1))
         notice =
@@ -55,6 +60,26 @@ public struct TemporalLevels: Hashable, Sendable {
 
     /// Frames from a picture of level 0 to the next.
     public var groupSize: Int { 1 << (count - 1) }
+
+    /// Pyramid levels of B pictures within level 0.
+    public var depthOfBase: Int { (anchorDistance / groupSize).trailingZeroBitCount }
+
+    /// The anchor distance that makes two levels cost little.
+    ///
+    /// With an anchor at every second frame, half of the frames would be P pictures.
+    static let longerDistance = 4
+
+    /// Puts two levels into groups of four frames, of which every second is of level 0, where such a group fits.
+    ///
+    /// - Parameters:
+    ///   - keyFrameInterval: maximum frames from a key frame to the next.
+    ///   - maxDelay: the limit of frames that an encoder holds; nil for none.
+    mutating func lengthenGroups(keyFrameInterval: Int, maxDelay: Int?) {
+        guard count == 2, keyFrameInterval >= Self.longerDistance else { return }
+        var longer = self
+        longer.anchorDistance = Self.longerDistance
+        if longer.minDelayOfX265 <= maxDelay ?? .max { self = longer }
+    }
 
     /// The level of a frame by its distance from a picture of level 0 in presentation order.
     public func level(atPosition position: Int) -> Int {
@@ -68,7 +93,7 @@ public struct TemporalLevels: Hashable, Sendable {
     }
 
     /// Limit of frames held before an encoder that orders pictures itself (`LevelPlanner`).
-    public var framesHeld: Int { groupSize - 1 }
+    public var framesHeld: Int { anchorDistance - 1 }
 
     /// `sub_layer_level_idc` of every level but the highest (H.265 7.4.4).
     ///
