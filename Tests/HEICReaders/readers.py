@@ -16,8 +16,8 @@ from pictures import ALPHA, MULTIPLIED, Failed, psnr, read, run
 
 # In dB. A reader may interpolate chroma in its own way, or repeat it.
 TOLERANCE = 3.0
-# The least in dB where that is not comparable: of premultiplied pictures, and of odd sizes, over which swscale, by which hwctl converts from
-# RGB and to it, stretches chroma by half a sample.
+# The least in dB where that is not comparable: of premultiplied pictures, and of odd sizes, over which swscale stretches chroma by half a
+# sample; hwctl converts from RGB and to it by swscale.
 LEAST = 38.0
 
 

@@ -168,6 +168,17 @@ extension EndToEnd.StillEncoding {
         try hwctl("encode", "--cover", "10", path("whole.mov"), path("x.heics"))
     }
 
+    @Test("A cover that cannot be counted beforehand is refused before pictures are coded")
+    func coverOfAPipe() throws {
+        // Nothing is read of it.
+        let pipe = Pipe()
+        let run = try Programs.hwctl(
+            ["encode", "--cover", "2", "/dev/stdin", path("x.heics")], socket: server.socket,
+            input: pipe.fileHandleForReading.fileDescriptor)
+        #expect(run.status == 64 && run.errors.contains("cannot be counted"), "\(run.errors)")
+        #expect(!server.folder.contents.contains { $0.hasPrefix("x.") })
+    }
+
     @Test("A video keeps its times in a sequence")
     func video() throws {
         let clip = Clips.fixture("bframes.mp4").path
