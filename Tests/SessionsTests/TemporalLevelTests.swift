@@ -71,6 +71,12 @@ import Testing
         #expect(try configuration(two, .vaapi).maxKeyFrameInterval == 28)
         let short = two.merging(["MaxFrameDelayCount": .int(9)]) { $1 }
         #expect(try configuration(short).maxKeyFrameInterval == 30)
+        var continuing = CompressionRequest.sample
+        continuing.maxReorder = 1
+        var store = PropertyStore(backend: .x265)
+        try store.set(two, isOpen: false)
+        let continued = try EncoderConfiguration(request: continuing, properties: store)
+        #expect(continued.temporalLevels.anchorDistance == 2)
         let shortest = two.merging(["MaxKeyFrameInterval": .int(3)]) { $1 }
         #expect(try configuration(shortest).maxKeyFrameInterval == 2)
     }

@@ -159,7 +159,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
         try PropertyValidation.check(temporalLevels, keyFrameInterval: interval, request, properties)
         // Each layer's encoder has half of the delay; `PictureStructure` bounds that of hardware.
         let maxDelay = properties.backend == .x265 ? maxFrameDelay.map { request.hasAlpha ? $0 / 2 : $0 } : nil
-        temporalLevels.lengthenGroups(keyFrameInterval: interval, maxDelay: maxDelay)
+        // Longer groups reorder more than a stream may that was begun with shorter ones.
+        if request.maxReorder ?? 2 > 1 {
+            temporalLevels.lengthenGroups(keyFrameInterval: interval, maxDelay: maxDelay)
+        }
         maxKeyFrameInterval = interval - interval % temporalLevels.anchorDistance
     }
 
