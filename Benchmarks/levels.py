@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""levels.py BIN CLIP [--base 30 --full 240] [--qualities 0.4,0.5,0.6,0.7 | --qps 22,27,32,37] [-- hwctl options]
+"""levels.py BIN CLIP... [--levels 2,3,4] [--frames 97] [--size 640x360] [--full 240] [--preset medium] [-- hwctl options]
 
-Measures the cost of temporal levels: the additional bits of a stream with levels, compared with the encoder's own
-structure at the same PSNR. Both are encoded at several qualities; between the points of a curve (logarithm of the rate
-over luma PSNR) rates are interpolated linearly, and the result is the mean over the range of PSNR that both curves
-cover. BIN is the folder of hwctl. With a libva driver in the environment (see Tests/HWSim) `-- --hardware require` measures hardware's
-structure.
+Measures the cost of temporal levels: the additional bits of streams with levels, compared with the encoder's own
+structure at the same PSNR. The first frames of each clip are scaled, and coded as if at --full frames per second, at
+several qualities (--qualities 0.2,0.35,0.5) or quantizers (--qps 22,27,32). Between the points of a curve (logarithm
+of the rate over luma PSNR) rates are interpolated linearly, and the result is the mean over the range of PSNR that
+both curves cover. BIN is the folder of hwctl. With a libva driver in the environment (see Tests/HWSim)
+`-- --hardware require` measures hardware's structures.
 """
 import argparse
 import json
@@ -18,37 +19,51 @@ import sys
 import tempfile
 
 
-def encode(arguments, clip, target, options):
-    command = [os.path.join(arguments.bin, "hwctl"), "encode", clip, target, "--json"] + options + arguments.options
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     if done.returncode:
-        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()[-400:]}")
+    return done
 
 
-def psnr(clip, target, rate):
-    line = f"settb=AVTB,setpts=N/{rate}/TB"
-    done = subprocess.run(
-        ["ffmpeg", "-v", "info", "-nostdin", "-i", target, "-i", clip, "-lavfi",
-         f"[0:v]{line}[a];[1:v]{line}[b];[a][b]psnr", "-f", "null", "-"],
-        capture_output=True, text=True, timeout=1800)
+def scaled(arguments, clip, folder):
+    """The clip's first frames, in the size and at the rate of the measurement."""
+    target = os.path.join(folder, "clip.y4m")
+    width, height = arguments.size.split("x")
+    run(["ffmpeg", "-v", "error", "-nostdin", "-y", "-i", clip, "-map", "0:v:0", "-frames:v", str(arguments.frames),
+         "-vf", f"scale={width}:{height}:flags=bicubic,setsar=1,format=yuv420p,setpts=N/{arguments.full}/TB",
+         "-r", str(arguments.full), target])
+    return target
+
+
+def psnr(clip, target):
+    done = run(["ffmpeg", "-v", "info", "-nostdin", "-i", target, "-i", clip, "-lavfi",
+                "[0:v]settb=1/1000,setpts=N[a];[1:v]settb=1/1000,setpts=N[b];[a][b]psnr", "-f", "null", "-"])
     found = re.search(r"PSNR y:([0-9.]+)", done.stderr)
     if not found:
         sys.exit(f"ffmpeg reported no PSNR: {done.stderr[-400:]}")
     return float(found.group(1))
 
 
-def curve(arguments, folder, structure):
+def curve(arguments, clip, folder, levels):
+    """(luma PSNR, logarithm of the rate) at each quality, by PSNR."""
     points = []
     flag, values = ("--qp", arguments.qps) if arguments.qps else ("--quality", arguments.qualities)
+    structure = ["--expected-frame-rate", str(arguments.full)]
+    if levels > 1:
+        structure += ["--base-layer-frame-rate", str(arguments.full / 2 ** (levels - 1))]
     for value in values.split(","):
         target = os.path.join(folder, "out.mov")
-        result = encode(arguments, arguments.clip, target, [flag, value] + structure)
+        done = run([os.path.join(arguments.bin, "hwctl"), "encode", clip, target, "--json", flag, value]
+                   + structure + arguments.options)
+        result = json.loads(done.stdout)
+        found = result["properties"].get("NumberOfTemporalLevels") or 1
+        if found != levels:
+            sys.exit(f"the stream has {found} levels, not {levels}")
         rate = result["average_bit_rate"]
-        points.append((psnr(arguments.clip, target, arguments.full), math.log(rate)))
-        levels = result["properties"].get("NumberOfTemporalLevels")
-        print(f"{flag[2:]} {value}: {levels} levels, {rate / 1000:.0f} kbit/s, {points[-1][0]:.2f} dB, "
-              f"{result['EncoderID']}", flush=True)
+        points.append((psnr(clip, target), math.log(rate)))
+        print(f"{flag[2:]} {value}, {levels} levels: {rate / 1000:.0f} kbit/s, {points[-1][0]:.2f} dB, "
+              f"{result['EncoderID']}", file=sys.stderr, flush=True)
     return sorted(points)
 
 
@@ -75,22 +90,31 @@ def main():
         options, sys.argv = sys.argv[place + 1:], sys.argv[:place]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
-    parser.add_argument("clip")
-    parser.add_argument("--base", default="30")
-    parser.add_argument("--full", default="240")
-    parser.add_argument("--qualities", default="0.25,0.4,0.55,0.7")
+    parser.add_argument("clips", nargs="+")
+    parser.add_argument("--levels", default="2,3,4")
+    parser.add_argument("--frames", type=int, default=97)
+    parser.add_argument("--size", default="640x360")
+    parser.add_argument("--full", type=int, default=240)
+    parser.add_argument("--preset", default="medium")
+    parser.add_argument("--qualities", default="0.2,0.35,0.5")
     parser.add_argument("--qps")
     arguments = parser.parse_args()
     arguments.options = options
-    with tempfile.TemporaryDirectory() as folder:
-        own = curve(arguments, folder, ["--expected-frame-rate", arguments.full])
-        levelled = curve(
-            arguments, folder,
-            ["--base-layer-frame-rate", arguments.base, "--expected-frame-rate", arguments.full])
-    rates = mean(own, levelled)
-    swapped = [sorted((y, x) for x, y in points) for points in (own, levelled)]
-    print(f"{os.path.basename(arguments.clip)}, {arguments.base} of {arguments.full} frames a second: "
-          f"{(math.exp(rates) - 1) * 100:+.1f} % bits at the same PSNR, {mean(*swapped):+.2f} dB at the same rate")
+    if "--hardware" not in options:
+        arguments.options = options + ["--hardware", "off", "--property", f"X265Preset={arguments.preset}"]
+    counts = [int(count) for count in arguments.levels.split(",")]
+    print("| clip | " + " | ".join(f"{count} levels" for count in counts) + " |")
+    print("|---" * (len(counts) + 1) + "|", flush=True)
+    sums = [0] * len(counts)
+    for clip in arguments.clips:
+        with tempfile.TemporaryDirectory() as folder:
+            small = scaled(arguments, clip, folder)
+            own = curve(arguments, small, folder, 1)
+            costs = [(math.exp(mean(own, curve(arguments, small, folder, count))) - 1) * 100 for count in counts]
+        sums = [total + cost for total, cost in zip(sums, costs)]
+        print(f"| {os.path.basename(clip)} | " + " | ".join(f"{cost:+.1f} %" for cost in costs) + " |", flush=True)
+    means = [f"{total / len(arguments.clips):+.1f} %" for total in sums]
+    print("| mean | " + " | ".join(means) + " |", flush=True)
 
 
 main()

@@ -192,4 +192,21 @@ struct ExpectedFile: Sendable, CustomTestStringConvertible {
         #expect([plan.width, plan.height] == [1080, 1920] && plan.steps.count == 1)
         #expect(file.metadata(of: 1).map(\.kind) == [.exif])
     }
+
+    /// Grids of two tiles have two inputs, too.
+    @Test func toneMapsAreFoundByTheirPicture() throws {
+        var crafted = CraftedFile()
+        crafted.properties = [CraftedFile.size(64, 64), CraftedFile.size(128, 64)]
+        crafted.entries = [
+            .init(id: 1, properties: [1]), .init(id: 2, properties: [1]),
+            .init(id: 3, type: "tmap", properties: [1], data: [UInt8](repeating: 0, count: 62)),
+            .init(
+                id: 4, type: "grid", properties: [2], data: CraftedFile.grid(rows: 1, columns: 2, 128, 64)),
+        ]
+        crafted.references = [("dimg", 3, [1, 2]), ("dimg", 4, [1, 1])]
+        let file = try crafted.open().file
+        let found = file.toneMaps(of: 1)
+        #expect(found.map(\.item) == [3] && found.map(\.gainMap) == [2])
+        #expect(file.toneMaps(of: 2).isEmpty)
+    }
 }

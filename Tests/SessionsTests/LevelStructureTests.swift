@@ -16,13 +16,14 @@ import Testing
     }
 
     static let structures: [PictureStructure] = [2, 3, 4, 5].flatMap { levels in
-        [1, 1 << (levels - 1)].flatMap { distance in
+        (levels == 2 ? [1, 2, 4] : [1, 1 << (levels - 1)]).flatMap { distance in
             [1, 2].flatMap { references in
                 [false, true].flatMap { isOpen in
                     [1, 3, 100].map {
                         PictureStructure(
                             anchorDistance: distance, anchorReferences: references,
-                            keyFrameInterval: $0 << (levels - 1), isOpenGOP: isOpen, isLowDelayB: !isOpen,
+                            keyFrameInterval: $0 * max(distance, 1 << (levels - 1)), isOpenGOP: isOpen,
+                            isLowDelayB: !isOpen,
                             temporalLevels: levels)
                     }
                 }
@@ -88,6 +89,14 @@ import Testing
         #expect(found.isChain)
         found = try structure(four.merging(["MaxFrameDelayCount": .int(8)]) { $1 }, plain)
         #expect(found.anchorDistance == 8)
+        // Two levels are in groups of four where latency and references allow.
+        let two: [String: PropertyValue] = ["BaseLayerFrameRate": .int(120)]
+        found = try structure(two, plain)
+        #expect(found.anchorDistance == 4 && found.temporalLevels == 2 && found.reorderDepth == 2)
+        #expect(found.subLayers.map(\.maxNumReorderPics) == [1, 2])
+        found = try structure(two.merging(["MaxFrameDelayCount": .int(2)]) { $1 }, plain)
+        #expect(found.anchorDistance == 2 && found.temporalLevels == 2)
+        #expect(try structure(two, ReferenceLimits(list0: 1, list1: 1)).anchorDistance == 2)
         // Intel's low-power encoder: low-delay B pictures, three references in total.
         let low = ReferenceLimits(list0: 3, list1: 3, total: 3, allowsFuture: false, requiresLowDelayB: true)
         found = try structure(four, low)

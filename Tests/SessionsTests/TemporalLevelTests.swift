@@ -65,12 +65,18 @@ import Testing
             try configuration(Self.both.merging(["MaxKeyFrameInterval": .int(30)]) { $1 }).maxKeyFrameInterval == 24
         )
         #expect(try configuration(["ExpectedFrameRate": .int(240)]).maxKeyFrameInterval == nil)
-        // x265 codes two levels in groups of four.
+        // Two levels are in groups of four.
         let two = Self.both.merging(["BaseLayerFrameRate": .int(120), "MaxKeyFrameInterval": .int(30)]) { $1 }
         #expect(try configuration(two).maxKeyFrameInterval == 28)
-        #expect(try configuration(two, .vaapi).maxKeyFrameInterval == 30)
+        #expect(try configuration(two, .vaapi).maxKeyFrameInterval == 28)
         let short = two.merging(["MaxFrameDelayCount": .int(9)]) { $1 }
         #expect(try configuration(short).maxKeyFrameInterval == 30)
+        var continuing = CompressionRequest.sample
+        continuing.maxReorder = 1
+        var store = PropertyStore(backend: .x265)
+        try store.set(two, isOpen: false)
+        let continued = try EncoderConfiguration(request: continuing, properties: store)
+        #expect(continued.temporalLevels.anchorDistance == 2)
         let shortest = two.merging(["MaxKeyFrameInterval": .int(3)]) { $1 }
         #expect(try configuration(shortest).maxKeyFrameInterval == 2)
     }

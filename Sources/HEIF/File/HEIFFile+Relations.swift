@@ -75,11 +75,9 @@ extension HEIFFile {
     /// The tone-mapped forms of a picture by ISO 21496-1: items of type `tmap` whose first input it is, and the gain map
     /// that is the second.
     public func toneMaps(of id: UInt32) -> [(item: UInt32, gainMap: UInt32)] {
-        references.all.compactMap { reference in
-            guard reference.type == "dimg", reference.to.count == 2, reference.to[0] == id,
-                item(reference.from)?.picture == .toneMap
-            else { return nil }
-            return (reference.from, reference.to[1])
+        references.origins("dimg", of: id).compactMap { origin in
+            guard item(origin)?.picture == .toneMap else { return nil }
+            return (origin, references.targets("dimg", of: origin)[1])
         }
     }
 

@@ -22,6 +22,8 @@ struct ItemReferences: Sendable {
     private(set) var missing: [(type: FourCC, from: UInt32, to: UInt32)] = []
 
     private static let lookedUp: Set<FourCC> = ["thmb", "auxl", "cdsc"]
+    /// Inputs of a tone map, which is looked up by the first: the picture, and its gain map.
+    private static let toneMapInputs = 2
 
     init() {}
 
@@ -64,8 +66,11 @@ struct ItemReferences: Sendable {
         let number = Int32(all.count)
         all.append(reference)
         byOrigin[reference.from, default: []].append(number)
-        guard Self.lookedUp.contains(reference.type) else { return }
-        for id in reference.to where byTarget[id]?.last != number { byTarget[id, default: []].append(number) }
+        let isToneMap = reference.type == "dimg" && reference.to.count == Self.toneMapInputs
+        guard isToneMap || Self.lookedUp.contains(reference.type) else { return }
+        for id in reference.to.prefix(isToneMap ? 1 : .max) where byTarget[id]?.last != number {
+            byTarget[id, default: []].append(number)
+        }
     }
 
     /// The items that an item's reference names; none without one.
@@ -73,7 +78,7 @@ struct ItemReferences: Sendable {
         (byOrigin[id] ?? []).lazy.map { all[Int($0)] }.first { $0.type == type }?.to ?? []
     }
 
-    /// The items that refer to an item by `thmb`, `auxl` or `cdsc`, in the order of the file.
+    /// The items that refer to an item by `thmb`, `auxl` or `cdsc`, or by `dimg` as the first of two inputs, in the order of the file.
     func origins(_ type: FourCC, of id: UInt32) -> [UInt32] {
         (byTarget[id] ?? []).map { all[Int($0)] }.filter { $0.type == type }.map(\.from)
     }

@@ -115,7 +115,7 @@ final class Broker {
                 let spare = SpareWorker(
                     executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
                     sandbox: settings.sandbox, givesSamples: kind == .compression,
-                    refills: !configuration.isPrivate, loop: loop)
+                    refills: !configuration.isPrivate, delay: kind.spareDelay, loop: loop)
                 return (kind, spare)
             })
     }

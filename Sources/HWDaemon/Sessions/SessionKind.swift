@@ -105,4 +105,13 @@ extension SessionKind {
         case .transfer: .never
         }
     }
+
+    /// Time between a session's start and that of the next spare, so that the session starts undisturbed.
+    var spareDelay: Duration {
+        switch self {
+        case .compression, .transfer: .milliseconds(15)
+        // Loading libavcodec takes a processor 30 ms, in which a still picture is half decoded.
+        case .decompression: .milliseconds(100)
+        }
+    }
 }

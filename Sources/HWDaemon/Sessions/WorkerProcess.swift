@@ -60,29 +60,31 @@ struct WorkerProcess {
 ///
 /// It has no client and no data until then. A private daemon starts only the first, because it serves one command.
 final class SpareWorker {
-    /// Time between a session's start and that of the next spare, so that the session starts undisturbed.
-    private static let delay = Duration.milliseconds(15)
-
     /// Whether spares are started (`SpareWorkers`).
     private var isEnabled: Bool
     private var sandbox: SandboxRequest.Mode
     private let executable: String
     private let givesSamples: Bool
     private let refills: Bool
+    private let delay: Duration
     private let loop: EventLoop
     private var spare: (process: WorkerProcess, watch: EventLoop.Watch)?
     private var refill: EventLoop.Timer?
     private var isStopped = false
 
+    /// - Parameters:
+    ///   - refills: whether another one follows each that is taken.
+    ///   - delay: the time until then.
     init(
         executable: String, isEnabled: Bool, sandbox: SandboxRequest.Mode, givesSamples: Bool, refills: Bool,
-        loop: EventLoop
+        delay: Duration, loop: EventLoop
     ) {
         self.givesSamples = givesSamples
         self.isEnabled = isEnabled
         self.sandbox = sandbox
         self.executable = executable
         self.refills = refills
+        self.delay = delay
         self.loop = loop
     }
 
@@ -102,7 +104,7 @@ final class SpareWorker {
     /// The spare, or a process started now; starts another spare a little later.
     func take() throws(SystemError) -> WorkerProcess {
         if isEnabled, refills, refill == nil, !isStopped {
-            refill = loop.after(Self.delay) { [weak self] in
+            refill = loop.after(delay) { [weak self] in
                 self?.refill = nil
                 self?.prepare()
             }

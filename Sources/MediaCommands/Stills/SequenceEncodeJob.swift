@@ -41,7 +41,7 @@ struct SequenceEncodeJob {
             .report(json: request.json)
     }
 
-    /// Refuses a cover that the inputs do not have before pictures are coded, as far as their packets show it.
+    /// Refuses a cover that the inputs do not have, by their packets, before pictures are coded.
     private func checkCover() throws {
         // Each input has a picture.
         guard request.cover >= request.inputs.count else { return }
@@ -54,7 +54,12 @@ struct SequenceEncodeJob {
             guard
                 let packets = try StillReader.packets(
                     path, frameRate: request.frameRate, limit: request.cover + 1 - count)
-            else { return }
+            else {
+                throw CommandFailure(
+                    .usage,
+                    "--cover is \(request.cover + 1), but the pictures of \(path) cannot be counted beforehand: it is a pipe"
+                )
+            }
             count += packets
         }
         guard count > request.cover else { throw coverFailure(count) }

@@ -44,8 +44,11 @@ final class StillTiles {
         var format: PixelFormat
     }
 
-    /// Tiles that are decoded ahead of the one that is copied: enough for hardware to be never idle.
-    private static let ahead = 4
+    /// Packets that the session has not read: enough that no thread of the decoder waits, however many return nothing until each has
+    /// a picture.
+    private static let ahead = 24
+    /// After so long a wait, signals and deadlines are checked.
+    private static let slice = Duration.milliseconds(100)
     /// Bytes of a coded picture: level 6.2 allows fewer (H.265 A.4.2).
     private static let maxBytes: UInt64 = 256 << 20
 
@@ -81,7 +84,7 @@ final class StillTiles {
                 continue
             }
             guard !data.isEmpty else { throw damaged(work.item, "it has no data") }
-            while pending.count >= Self.ahead { try takeEvent(session) }
+            try waitForRoom(session)
             let number = try data.withUnsafeBytes { try session.decode($0, pts: Int64(count)) }
             pending[number] = work
         }
@@ -149,26 +152,48 @@ final class StillTiles {
         if let item = pending.values.first?.item { throw damaged(item, "it gives no picture") }
     }
 
-    /// Takes the next event; returns whether everything that was sent is done.
-    @discardableResult private func takeEvent(_ session: DecompressionSession) throws -> Bool {
-        let deadline = MonotonicTime.now + SessionTimeout.limit
+    /// Takes the events that have come, so that no picture waits here, and waits until the session has read enough packets.
+    ///
+    /// How many pictures it takes before it returns one depends on its threads, so that they are not counted.
+    private func waitForRoom(_ session: DecompressionSession) throws {
+        var deadline = MonotonicTime.now + SessionTimeout.limit
         while true {
             if isInterrupted() { throw CommandFailure.interrupted }
-            guard let event = try session.nextEvent(timeout: .milliseconds(100)) else {
-                guard MonotonicTime.now < deadline else { throw SessionTimeout.failure }
-                continue
-            }
-            switch event {
-            case .finished: return true
-            case .report(let report):
-                guard report.status != .ok else { continue }
-                throw damaged(pending[report.frameID]?.item, report.reason)
-            case .frame(let frame):
-                try take(frame)
-                try session.release(frame)
-                return false
+            let isFull = session.packetsInFlight >= Self.ahead
+            if let event = try session.nextEvent(timeout: isFull ? Self.slice : .zero) {
+                try take(event, session)
+                deadline = MonotonicTime.now + SessionTimeout.limit
+            } else if !isFull {
+                return
+            } else if MonotonicTime.now > deadline {
+                throw SessionTimeout.failure
             }
         }
+    }
+
+    /// Waits for the next event and takes it; returns whether everything that was sent is done.
+    private func takeEvent(_ session: DecompressionSession) throws -> Bool {
+        let deadline = MonotonicTime.now + SessionTimeout.limit
+        while MonotonicTime.now < deadline {
+            if isInterrupted() { throw CommandFailure.interrupted }
+            if let event = try session.nextEvent(timeout: Self.slice) { return try take(event, session) }
+        }
+        throw SessionTimeout.failure
+    }
+
+    /// Takes an event; returns whether everything that was sent is done.
+    @discardableResult private func take(
+        _ event: DecompressionSession.Event, _ session: DecompressionSession
+    ) throws -> Bool {
+        switch event {
+        case .finished: return true
+        case .report(let report):
+            guard report.status == .ok else { throw damaged(pending[report.frameID]?.item, report.reason) }
+        case .frame(let frame):
+            try take(frame)
+            try session.release(frame)
+        }
+        return false
     }
 
     private func take(_ frame: DecompressionSession.ReceivedFrame) throws {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import Glibc
 internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSystem
 
 extension EncodeCommand {
     /// What this command's options change, where its output is verified; nil without `--verify`.
@@ -61,10 +59,7 @@ extension EncodeCommand {
             if input == "-" {
                 throw ValidationError("--verify reads the input twice, which standard input cannot.")
             }
-            var status = stat()
-            if stat(FileName.bytes(input), &status) == 0,
-                [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
-            {
+            if InputFile.isReadOnce(input) {
                 throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
             }
         }

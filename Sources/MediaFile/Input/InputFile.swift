@@ -87,6 +87,13 @@ public final class InputFile: @unchecked Sendable {
 
     deinit { if let descriptor, descriptor != STDIN_FILENO { close(descriptor) } }
 
+    /// Whether a name is that of a pipe, a socket or a device, which gives its bytes only once; it is not opened.
+    public static func isReadOnce(_ path: String) -> Bool {
+        var status = stat()
+        return stat(FileName.bytes(path), &status) == 0
+            && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+    }
+
     /// The name in messages.
     public var name: String { path == "-" ? "standard input" : path }
 

@@ -135,13 +135,13 @@ public final class StillReader {
 
     /// The packets of a file's pictures, which are not decoded; counting ends at `limit`.
     ///
-    /// - Returns: nil for an input that can be read only once.
+    /// - Returns: nil for an input that can be read only once, which is not touched.
     /// - Throws: `badInput`, `unsupported` for a file that cannot be read.
     public static func packets(
         _ path: String, frameRate: Rational?, limit: Int
     ) throws(MediaError) -> Int? {
+        guard !InputFile.isReadOnce(path) else { return nil }
         let input = try InputFile(path)
-        guard input.isSeekable || input.kind == .pictures else { return nil }
         let demuxer = try Demuxer(input, cancelFlag: CancelFlag(), frameRate: frameRate)
         demuxer.keepOnly([demuxer.videoIndex])
         var packet = av_packet_alloc()

@@ -157,9 +157,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
         guard temporalLevels.count > 1 else { return }
         let interval = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
         try PropertyValidation.check(temporalLevels, keyFrameInterval: interval, request, properties)
-        if properties.backend == .x265 {
-            // Each layer's encoder has half of the delay.
-            let maxDelay = maxFrameDelay.map { request.hasAlpha ? $0 / 2 : $0 }
+        // Each layer's encoder has half of the delay; `PictureStructure` bounds that of hardware.
+        let maxDelay = properties.backend == .x265 ? maxFrameDelay.map { request.hasAlpha ? $0 / 2 : $0 } : nil
+        // Longer groups reorder more than a stream may that was begun with shorter ones.
+        if request.maxReorder ?? 2 > 1 {
             temporalLevels.lengthenGroups(keyFrameInterval: interval, maxDelay: maxDelay)
         }
         maxKeyFrameInterval = interval - interval % temporalLevels.anchorDistance

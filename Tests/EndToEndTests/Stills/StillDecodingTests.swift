@@ -124,6 +124,30 @@ extension EndToEnd {
             #expect(try quality("photo.jpg", "theirs.jpg") > 40)
         }
 
+        /// Its threads return no picture until each has one.
+        @Test("The tiles of a grid do not wait for a decoder that has a thread for each of many processors")
+        func manyProcessors() throws {
+            let source = path("in.png")
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1100x900", "-frames:v", "1", source])
+            try hwctl("encode", "--tile", "128", "--thumbnail", "0", source, path("grid.heic"))
+            try hwctl("decode", path("grid.heic"), path("here.yuv"))
+            let library = try SimulatedDriver.library.get() + "/processors16.so"
+            let count = try Running(
+                Programs.required("python3"), ["-c", "import os; print(len(os.sched_getaffinity(0)))"],
+                environment: ["LD_PRELOAD": library]
+            ).wait(seconds: 20)
+            try #require(count.text == "16\n", "\(count.text)\(count.errors)")
+            let server = try TestDaemon(environment: ["LD_PRELOAD": library])
+            let run = try Running(
+                Programs.path("hwctl"), ["decode", path("grid.heic"), path("there.yuv")],
+                environment: ["HWDAEMON_SOCKET": server.socket]
+            ).wait(seconds: 60)
+            try #require(run.status == 0, "\(run.errors)")
+            func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
+            #expect(try bytes("here.yuv") == bytes("there.yuv"))
+        }
+
         @Test("A small picture comes from the thumbnail", .enabled(if: Clips.hasShared, Clips.needsShared))
         func thumbnail() throws {
             let input = try Self.shared("still_arrow.heic")

@@ -168,6 +168,17 @@ extension EndToEnd.StillEncoding {
         try hwctl("encode", "--cover", "10", path("whole.mov"), path("x.heics"))
     }
 
+    @Test("A cover that cannot be counted beforehand is refused before pictures are coded")
+    func coverOfAPipe() throws {
+        // Nothing is read of it.
+        let pipe = Pipe()
+        let run = try Programs.hwctl(
+            ["encode", "--cover", "2", "/dev/stdin", path("x.heics")], socket: server.socket,
+            input: pipe.fileHandleForReading.fileDescriptor)
+        #expect(run.status == 64 && run.errors.contains("cannot be counted"), "\(run.errors)")
+        #expect(!server.folder.contents.contains { $0.hasPrefix("x.") })
+    }
+
     @Test("A video keeps its times in a sequence")
     func video() throws {
         let clip = Clips.fixture("bframes.mp4").path
@@ -222,21 +233,31 @@ extension EndToEnd.StillEncoding {
     }
 
     /// A driver that codes in software behind stock libva: its tiles pass the path of hardware.
-    @Test("A grid is coded in hardware, whose parameter sets are those of every tile")
-    func hardware() throws {
-        let state = try Scratch()
-        let hardware = try SimulatedDriver.verifiedDaemon(state: state)
+    ///
+    /// - Returns: the picture of out.heic, and what the command reports.
+    private func encodeGrid(_ hardware: TestDaemon) throws -> (source: String, document: [String: Any]) {
         let source = try picture("in.png", size: "1100x600")
         let run = try Programs.hwctl(
             ["encode", "--json", "--hardware", "require", "--qp", "20", source, path("out.heic")],
             socket: hardware.socket)
         try #require(run.status == 0, "\(run.errors)")
-        let document = try #require(JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+        return (source, try #require(JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any]))
+    }
+
+    @Test("The checker accepts a grid that hardware coded", .needsHEICChecker)
+    func strictHardware() throws {
+        let state = try Scratch()
+        _ = try encodeGrid(SimulatedDriver.verifiedDaemon(state: state))
+        try check(path("out.heic"), ["--expect-grid", "2x3", "--expect-tile", "512", "--expect-thumb"])
+    }
+
+    @Test("A grid is coded in hardware, whose parameter sets are those of every tile")
+    func hardware() throws {
+        let state = try Scratch()
+        let hardware = try SimulatedDriver.verifiedDaemon(state: state)
+        let (source, document) = try encodeGrid(hardware)
         #expect(document["UsingHardwareAcceleratedVideoEncoder"] as? Bool == true)
         #expect(document["tiles"] as? Int == 6)
-        if Self.checker != nil {
-            try check(path("out.heic"), ["--expect-grid", "2x3", "--expect-tile", "512", "--expect-thumb"])
-        }
         try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
         #expect(try quality(path("theirs.png"), source) > 28)
         let answer = try hardware.daemon.isStillEncodeSupported(StillQuestion(width: 1100, height: 600))

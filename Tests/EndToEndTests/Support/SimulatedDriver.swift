@@ -49,8 +49,8 @@ enum SimulatedDriver {
         return path
     }
 
-    /// The folder with the driver, or why it could not be built.
-    private static let library = Result<String, any Error> {
+    /// The folder with the driver and with what else is preloaded, or why it could not be built.
+    static let library = Result<String, any Error> {
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../HWSim").standardizedFileURL.path
         // Beside the test bundle, so that it is built once.

@@ -31,7 +31,7 @@ public struct ReferenceLimits: Hashable, Sendable {
 /// anchors that refer to lower levels only.
 public struct PictureStructure: Hashable, Sendable {
     /// Frames from one anchor (I or P picture) to the next: 1 without reordering; 2, 4 or 8 with a pyramid of B
-    /// pictures between anchors.
+    /// pictures between anchors; with two temporal levels usually 4, the middle picture being of level 0.
     public var anchorDistance: Int
     /// Limit of anchors that an anchor refers to.
     public var anchorReferences: Int
@@ -90,13 +90,17 @@ public struct PictureStructure: Hashable, Sendable {
         }
         let mayReorder =
             configuration.allowFrameReordering && limits.allowsFuture && limits.list1 > 0 && keyFrameInterval > 1
-        let group = configuration.temporalLevels.groupSize
+        let levels = configuration.temporalLevels
         anchorDistance = 1
         temporalLevels = 1
-        if group > 1, keyFrameInterval > 1 {
-            if mayReorder, group <= Self.maxLevelledDistance, fits(group) { anchorDistance = group }
-            if anchorDistance > 1 || Self.chainReferences(group) <= total {
-                temporalLevels = configuration.temporalLevels.count
+        if levels.count > 1, keyFrameInterval > 1 {
+            if mayReorder {
+                anchorDistance =
+                    [levels.anchorDistance, levels.groupSize].first { $0 <= Self.maxLevelledDistance && fits($0) }
+                    ?? 1
+            }
+            if anchorDistance > 1 || Self.chainReferences(levels.groupSize) <= total {
+                temporalLevels = levels.count
             }
         } else if mayReorder {
             anchorDistance = [Self.maxDistance, 2, 1].first(where: fits) ?? 1
@@ -129,7 +133,8 @@ public struct PictureStructure: Hashable, Sendable {
         (0..<temporalLevels).map { level in
             guard keyFrameInterval > 1 else { return SubLayerOrdering() }
             let group = 1 << level
-            let depth = isChain ? 0 : temporalLevels > 1 ? level : reorderDepth
+            // Level 0 has a pyramid of its own where anchors are further apart than its pictures.
+            let depth = isChain ? 0 : level + reorderDepth - (temporalLevels - 1)
             let references = Self.references(self, group)
             return SubLayerOrdering(
                 maxDecPicBufferingMinus1: max(references, depth > 0 ? depth + 2 : 1), maxNumReorderPics: depth)
@@ -139,8 +144,7 @@ public struct PictureStructure: Hashable, Sendable {
     /// Maximum references of a structure that is reduced to a group of this size.
     private static func references(_ structure: PictureStructure, _ group: Int) -> Int {
         if structure.isChain { return max(chainReferences(group), 1) }
-        let distance = structure.temporalLevels > 1 ? group : structure.anchorDistance
-        return references(distance, structure.anchorReferences)
+        return references(structure.anchorDistance / structure.groupSize * group, structure.anchorReferences)
     }
 
     /// Maximum pictures that a chain keeps: the references of the current and of later pictures of its group.

