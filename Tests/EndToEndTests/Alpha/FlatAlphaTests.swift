@@ -29,9 +29,9 @@ extension EndToEnd {
                     "-frames:v", "\(Self.frames)", "-c:v", "qtrle", "-pix_fmt", "argb", clip,
                 ])
             let run = try Programs.hwctl(
-                [
-                    "encode", "--alpha", "straight", "--hardware", hardware, "--preset", "ultrafast",
-                ] + structure + [clip, output],
+                ["encode", "--alpha", "straight", "--hardware", hardware, "--speed", "fast"] + structure + [
+                    clip, output,
+                ],
                 socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
             let layers = try Alpha.Layers(output)
