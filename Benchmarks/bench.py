@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Side-by-side benchmarks: hwctl and the daemon against the x265 and ffmpeg command lines, in one run.
 
-Prints Markdown tables (also to Benchmarks/results/latest.md), then which figures are worse than those of the last complete run
-in docs/performance.md by more than the rounds differ. Environment:
+Prints Markdown tables (also to Benchmarks/results/latest.md), then which figures are worse than those of docs/performance.md
+by more than the rounds differ. Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata, mapping,
-                 scaling, receipt, sandbox, clients, failover, fairness, stills: one part only
+                 scaling, receipt, sandbox, clients, failover, fairness, stills: only these parts, separated by commas
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -312,7 +312,7 @@ def main():
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():
-            if ONLY in ("", name):
+            if not ONLY or name in ONLY.split(","):
                 print(f"{name} ...", file=sys.stderr, flush=True)
                 out.append(part(folder))
     text = "\n\n".join(out + [FIGURES.text()]) + "\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Named figures of a run, and their comparison with the table of the last complete run in docs/performance.md."""
+"""Named figures of a run, and their comparison with the table of docs/performance.md."""
 import os
 import re
 import statistics
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from common import ROOT, table
 
 DOCUMENT = os.path.join(ROOT, "docs/performance.md")
-HEADING = "## The last complete run"
+HEADING = "## Figures of the last run"
 HEAD = ["figure", "median", "least–largest", "unit", "better"]
 # A figure without rounds is worse where it differs by more than a machine's speed varies.
 VARIATION = 0.1
@@ -76,7 +76,7 @@ class Figures:
         """Lines that name what became worse than the rounds' differences explain; what cannot be compared is counted."""
         place, last = last_run()
         if not last:
-            return [f"No figures to compare with: {os.path.relpath(DOCUMENT, ROOT)} has no table of a complete run."]
+            return [f"No figures to compare with: {os.path.relpath(DOCUMENT, ROOT)} has no table of them."]
         lines, elsewhere, new = [], 0, 0
         for name, one in sorted(self.found.items()):
             other = last.get(name)
@@ -89,7 +89,7 @@ class Figures:
                 lines.append(f"worse: {name}: {one.median:.3g}{unit} ({one.least:.3g}–{one.largest:.3g}), "
                              f"was {other.median:.3g}{unit} ({other.least:.3g}–{other.largest:.3g})")
         count = len(self.found) - elsewhere - new
-        lines.append(f"{count} figures compared with the last complete run, {len(lines)} worse; {new} are not in its table; "
+        lines.append(f"{count} figures compared with docs/performance.md, {len(lines)} worse; {new} are not in its table; "
                      f"{elsewhere} have units and were taken on another machine.")
         return lines
 
