@@ -10,7 +10,7 @@ from common import ROOT, table
 DOCUMENT = os.path.join(ROOT, "docs/performance.md")
 HEADING = "## Figures of the last run"
 HEAD = ["figure", "median", "least–largest", "unit", "better"]
-# A figure without rounds is worse where it differs by more than a machine's speed varies.
+# A figure with a single value is worse only beyond this share, by which a machine's speed varies.
 VARIATION = 0.1
 
 

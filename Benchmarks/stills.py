@@ -70,7 +70,7 @@ def encoding(folder, whole, png, tiles):
 
 
 def as_bt601(still):
-    """A copy of a picture whose colr box says BT.601: heif-dec converts other matrices, which takes it a third of its time."""
+    """A copy of a picture whose colr box says BT.601: heif-dec converts other matrices, which is a third of its time."""
     with open(still, "rb") as file:
         data = file.read()
     box = b"nclx" + struct.pack(">HHHB", 1, 13, 1, 0x80)

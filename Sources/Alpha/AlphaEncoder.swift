@@ -28,7 +28,7 @@ public final class AlphaEncoder: Encoder {
 
     private let base: any Encoder
     private let openAlpha: () throws(SessionError) -> any Encoder
-    /// Nil after alpha became flat, if the encoder takes no frames after a flush.
+    /// Nil while alpha is flat, if the previous encoder takes no frames after `finish`.
     private var alpha: (any Encoder)?
     private var alphaHasFrames = false
     private let alphaDescription: [UInt8]
@@ -72,14 +72,14 @@ public final class AlphaEncoder: Encoder {
     ///
     /// - Parameters:
     ///   - base: takes the color planes that `splitter` returns.
-    ///   - alpha: takes `YU12` frames whose luma is alpha; evaluated again where alpha ceases to be flat, if the
-    ///     encoder before takes no more frames.
+    ///   - alpha: opens the encoder of `YU12` frames whose luma is alpha; evaluated again where alpha stops being flat, if
+    ///     the previous encoder takes no frames after `finish`.
     ///   - splitter: separates alpha from color.
     ///   - mode: the alpha mode that the stream declares.
     ///   - size: of the frames, in luma samples.
     ///   - followsBase: whether `alpha` needs the kinds of pictures that `base` chose.
-    ///   - writesFlatAlpha: whether flat alpha is written without `alpha`; requires that `base` makes key frames
-    ///     without leading pictures where it has to.
+    ///   - writesFlatAlpha: whether flat alpha is written without `alpha`; requires that key frames which `base` is asked
+    ///     for have no leading pictures.
     /// - Throws: `VideoEncoderMalfunction` when the parameter sets cannot be combined.
     public init(
         base: any Encoder, alpha open: @autoclosure @escaping () throws(SessionError) -> any Encoder,
@@ -144,9 +144,7 @@ public final class AlphaEncoder: Encoder {
             throw SessionError(
                 .videoEncoderMalfunction, "the base layer's encoder dropped \(waiting.count) pictures")
         }
-        if alphaHasFrames {
-            try alpha?.finish { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
-        }
+        try finishAlpha()
         try emit(handler)
         guard baseUnits.isEmpty, alphaUnits.isEmpty, flatValues.isEmpty else {
             throw SessionError(.videoEncoderMalfunction, "the two layers have different numbers of pictures")

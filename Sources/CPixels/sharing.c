@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+#include <strings.h>
 
 /// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
 static const long minimum_share = 256 * 1024;
@@ -17,7 +17,7 @@ static int limit = 2;
 __attribute__((constructor)) static void read_limit(void) {
     const char *wanted = getenv("HWDAEMON_INSTRUCTIONS");
     for (int level = 0; wanted && level < 2; level++)
-        if (!strcmp(wanted, names[level])) limit = level;
+        if (!strcasecmp(wanted, names[level])) limit = level;
 }
 
 int hwd_level(void) {

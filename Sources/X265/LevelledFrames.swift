@@ -30,7 +30,7 @@ final class LevelledFrames {
         }
         do throws(BitstreamError) {
             relabeller = try TemporalRelabeller(
-                parameterSets: parameterSets, refersToNearest: configuration.temporalLevels.depthOfBase == 0)
+                parameterSets: parameterSets, refersOnlyToNearest: configuration.temporalLevels.depthOfBase == 0)
         } catch {
             throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")
         }

@@ -13,7 +13,7 @@ enum X265Role {
 
     /// x265's preset.
     ///
-    /// Masks are simple, and a constant quantizer sets their quality: slower presets than the fastest only cost time.
+    /// Masks are simple, and a constant quantizer sets their quality, so presets slower than the fastest only cost time.
     func preset(for requested: String) -> String {
         guard case .follower = self else { return requested }
         return "ultrafast"
@@ -21,8 +21,8 @@ enum X265Role {
 
     /// The quantizer of an alpha layer for `TargetQualityForAlpha`, 0…1.
     ///
-    /// A constant one needs no look-ahead, and keeps its quality on noisy masks, where a constant rate factor loses it. On masks
-    /// with soft edges the scale is 51 dB at 0.1, 61 dB at 0.5, 65 dB at 0.75 and 71 dB at 1, or more (docs/performance.md).
+    /// It needs no look-ahead and keeps the quality of noisy masks, which a constant rate factor reduces. Masks with soft edges
+    /// have at least about 51 dB at 0.1, 61 dB at 0.5, 65 dB at 0.75 and 71 dB at 1 (docs/performance.md).
     static func alphaQP(quality: Double) -> Int {
         Int((quality < 0.75 ? 36 - 40 * quality : 24 - 24 * quality).rounded())
     }

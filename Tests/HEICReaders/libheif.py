@@ -71,7 +71,11 @@ class File:
 
     def __init__(self, library, path):
         self.library, self.context = library, library.heif_context_alloc()
-        self.check(library.heif_context_read_from_file(self.context, path.encode(), None))
+        try:
+            self.check(library.heif_context_read_from_file(self.context, path.encode(), None))
+        except Failed:
+            library.heif_context_free(self.context)
+            raise
 
     def __enter__(self):
         return self

@@ -218,7 +218,7 @@ void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mut
 /// The number of processors this process may use.
 int hwd_processors(void);
 
-/// The instruction set in use: 0 baseline, 1 AVX2, 2 AVX-512; the environment's HWDAEMON_INSTRUCTIONS excludes later ones.
+/// The instruction set in use: 0 baseline, 1 AVX2, 2 AVX-512; HWDAEMON_INSTRUCTIONS in the environment can lower it.
 int hwd_level(void);
 
 /// The instruction set in use: "AVX-512", "AVX2" or "baseline".

@@ -45,8 +45,8 @@ struct FlatAlphaPictures: Sendable {
     {
         let isIntra = base.sliceType == .i
         let key = Key(type: base.sliceType, value: isIntra ? value : nil)
+        if data[key] == nil, data.count >= Self.maxKinds { data = [:] }
         let contents = data[key] ?? FlatSliceData(format, base.sliceType, intra: key.value)
-        if data.count > Self.maxKinds { data = [:] }
         data[key] = contents
         var header = SliceSegmentHeader(
             NALUnitHeader(

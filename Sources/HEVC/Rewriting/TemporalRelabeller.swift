@@ -3,9 +3,8 @@
 /// Assigns the pictures of a stream of one sub-layer to temporal sub-layers that its encoder does not know.
 ///
 /// The encoder must have coded so that no picture refers to one of a higher sub-layer, or to one of its own sub-layer
-/// above the lowest. Then only headers change: temporal ids and
-/// types of NAL units, and reference picture sets, which may not list pictures of a higher sub-layer (7.4.8).
-/// Slice data are kept. Everything is verified: losing a picture that a slice refers to, or changing a picture
+/// above the lowest. Then only headers change: temporal ids and types of NAL units, and reference picture sets, which
+/// may not list pictures of a higher sub-layer (7.4.8). Slice data are kept. Everything is verified: losing a picture that a slice refers to, or changing a picture
 /// order count, is an error.
 public struct TemporalRelabeller: Sendable {
     private var sets: ParameterSets
@@ -14,7 +13,7 @@ public struct TemporalRelabeller: Sendable {
     private var after = PictureOrderCount()
     /// TemporalId of the pictures in the decoded picture buffer, by PicOrderCntVal.
     private var kept: [Int: Int] = [:]
-    private let refersToNearest: Bool
+    private let refersOnlyToNearest: Bool
 
     /// The current picture.
     private struct Picture {
@@ -27,10 +26,10 @@ public struct TemporalRelabeller: Sendable {
 
     /// - Parameters:
     ///   - parameterSets: the stream's parameter sets, as NAL units.
-    ///   - refersToNearest: whether pictures refer to one picture in each direction, the nearest; older ones can then be
-    ///     removed early.
-    public init(parameterSets: [[UInt8]], refersToNearest: Bool = true) throws(BitstreamError) {
-        self.refersToNearest = refersToNearest
+    ///   - refersOnlyToNearest: whether pictures refer only to the nearest picture in each direction, so that older ones
+    ///     can be removed early.
+    public init(parameterSets: [[UInt8]], refersOnlyToNearest: Bool = true) throws(BitstreamError) {
+        self.refersOnlyToNearest = refersOnlyToNearest
         sets = try ParameterSets(nalUnits: parameterSets)
     }
 
@@ -114,7 +113,7 @@ public struct TemporalRelabeller: Sendable {
     /// The set without pictures that the sub-layer may not list, that were removed, or that no later picture refers to.
     ///
     /// Removing the last kind keeps a subset of the sub-layers within its share of the decoded picture buffer. An
-    /// encoder that refers to the nearest picture in each direction never again refers to pictures older than the one a P
+    /// encoder that refers only to the nearest picture in each direction never again refers to pictures older than the one a P
     /// picture refers to, or older than the one that an intra picture's leading pictures refer to.
     private func pruned(
         _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalID: Int
@@ -124,7 +123,7 @@ public struct TemporalRelabeller: Sendable {
             return level < max(1, temporalID)
         }
         let negative = set.negativePics.filter(stays)
-        guard header.sliceType != .b, refersToNearest else {
+        guard header.sliceType != .b, refersOnlyToNearest else {
             return ShortTermRefPicSet(negativePics: negative, positivePics: set.positivePics.filter(stays))
         }
         let active = header.sliceType == .p ? header.numRefIdxL0ActiveMinus1 + 1 : 1

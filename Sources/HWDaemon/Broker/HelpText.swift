@@ -18,8 +18,9 @@ enum HelpText {
                             overrides of the catalogue, instead of those in
                             /etc/hwdaemon/capabilities.d
           HWDAEMON_INSTRUCTIONS
-                            "AVX2" or "baseline": conversions on the CPU use
-                            no later instructions
+                            "AVX2" or "baseline": the latest instructions
+                            that conversions on the CPU use; other values
+                            are ignored
           STATE_DIRECTORY   where to store what was verified; by default
                             /var/lib/hwdaemon if it exists
           LISTEN_FDS, LISTEN_PID

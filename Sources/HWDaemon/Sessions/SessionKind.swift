@@ -106,11 +106,11 @@ extension SessionKind {
         }
     }
 
-    /// Time between a session's start and that of the next spare, so that the session starts undisturbed.
+    /// Time from a session's start to that of the next spare, which would slow the session's own start.
     var spareDelay: Duration {
         switch self {
         case .compression, .transfer: .milliseconds(15)
-        // Loading libavcodec takes a processor 30 ms, in which a still picture is half decoded.
+        // Loading libavcodec takes 30 ms of a processor: half the time of decoding a still picture.
         case .decompression: .milliseconds(100)
         }
     }

@@ -41,7 +41,7 @@ struct SequenceEncodeJob {
             .report(json: request.json)
     }
 
-    /// Refuses a cover that the inputs do not have, by their packets, before pictures are coded.
+    /// Refuses, before any picture is coded, a cover beyond the number of the inputs' packets.
     private func checkCover() throws {
         // Each input has a picture.
         guard request.cover >= request.inputs.count else { return }
@@ -57,7 +57,7 @@ struct SequenceEncodeJob {
             else {
                 throw CommandFailure(
                     .usage,
-                    "--cover is \(request.cover + 1), but the pictures of \(path) cannot be counted beforehand: it is a pipe"
+                    "--cover \(request.cover + 1) cannot be checked: \(path) can be read only once, so its pictures cannot be counted first"
                 )
             }
             count += packets

@@ -36,6 +36,8 @@ final class StillTiles {
     /// Tiles that were decoded.
     private(set) var count = 0
     private(set) var decoder: Decoder?
+    /// Bytes of the last `ahead` packets that were sent.
+    private var sizes: [Int] = []
     /// Samples that were decoded, those of an item that is decoded again included.
     private var samples = 0
 
@@ -44,11 +46,10 @@ final class StillTiles {
         var format: PixelFormat
     }
 
-    /// Packets that the session has not read: enough that no thread of the decoder waits, however many return nothing until each has
-    /// a picture.
+    /// The most packets that the session has not read: a decoder with many threads returns no picture until each has a packet.
     private static let ahead = 24
-    /// After so long a wait, signals and deadlines are checked.
-    private static let slice = Duration.milliseconds(100)
+    /// How often a wait checks for signals and its deadline.
+    private static let pollInterval = Duration.milliseconds(100)
     /// Bytes of a coded picture: level 6.2 allows fewer (H.265 A.4.2).
     private static let maxBytes: UInt64 = 256 << 20
 
@@ -87,6 +88,7 @@ final class StillTiles {
             try waitForRoom(session)
             let number = try data.withUnsafeBytes { try session.decode($0, pts: Int64(count)) }
             pending[number] = work
+            sizes = sizes.suffix(Self.ahead - 1) + [data.count]
         }
         try finish()
     }
@@ -152,15 +154,21 @@ final class StillTiles {
         if let item = pending.values.first?.item { throw damaged(item, "it gives no picture") }
     }
 
-    /// Takes the events that have come, so that no picture waits here, and waits until the session has read enough packets.
+    /// Whether as many packets, or bytes of them, are unread as may be.
+    private func isFull(_ session: DecompressionSession) -> Bool {
+        let unread = session.packetsInFlight
+        return unread >= Self.ahead || sizes.suffix(unread).reduce(0, +) >= Self.maxBytes
+    }
+
+    /// Takes the events that have arrived, then waits until another packet may be sent.
     ///
-    /// How many pictures it takes before it returns one depends on its threads, so that they are not counted.
+    /// Pictures are not counted: how many packets a decoder takes before it returns the first depends on its threads.
     private func waitForRoom(_ session: DecompressionSession) throws {
         var deadline = MonotonicTime.now + SessionTimeout.limit
         while true {
             if isInterrupted() { throw CommandFailure.interrupted }
-            let isFull = session.packetsInFlight >= Self.ahead
-            if let event = try session.nextEvent(timeout: isFull ? Self.slice : .zero) {
+            let isFull = isFull(session)
+            if let event = try session.nextEvent(timeout: isFull ? Self.pollInterval : .zero) {
                 try take(event, session)
                 deadline = MonotonicTime.now + SessionTimeout.limit
             } else if !isFull {
@@ -176,7 +184,7 @@ final class StillTiles {
         let deadline = MonotonicTime.now + SessionTimeout.limit
         while MonotonicTime.now < deadline {
             if isInterrupted() { throw CommandFailure.interrupted }
-            if let event = try session.nextEvent(timeout: Self.slice) { return try take(event, session) }
+            if let event = try session.nextEvent(timeout: Self.pollInterval) { return try take(event, session) }
         }
         throw SessionTimeout.failure
     }

@@ -5,9 +5,9 @@ internal import HWDModel
 struct KeyFrameClock: Sendable {
     private let ticks: Double?
     private let timeBase: Rational
-    private var groupSize = 1
-    /// Duration of a group in ticks.
-    private var groupTicks = 0.0
+    private var anchorDistance = 1
+    /// Ticks from one anchor to the next.
+    private var anchorTicks = 0.0
     private var last: Int64?
     private var framesSince = 0
 
@@ -22,8 +22,8 @@ struct KeyFrameClock: Sendable {
 
     /// Sets the temporal levels from the next frame on.
     mutating func change(_ levels: TemporalLevels) {
-        groupSize = levels.anchorDistance
-        groupTicks = levels.count > 1 ? Double(groupSize) / (levels.frameRate.value * timeBase.value) : 0
+        anchorDistance = levels.anchorDistance
+        anchorTicks = levels.count > 1 ? Double(anchorDistance) / (levels.frameRate.value * timeBase.value) : 0
     }
 
     /// Whether a frame must be a key frame; `isForced` means that the client requested one.
@@ -44,6 +44,6 @@ struct KeyFrameClock: Sendable {
     private func isOver(_ elapsed: Double, _ ticks: Double) -> Bool {
         if elapsed >= ticks { return true }
         // Presentation times are rounded by up to half a tick.
-        return groupSize > 1 && framesSince % groupSize == 0 && elapsed + groupTicks > ticks + 0.5
+        return anchorDistance > 1 && framesSince % anchorDistance == 0 && elapsed + anchorTicks > ticks + 0.5
     }
 }

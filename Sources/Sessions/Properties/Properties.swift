@@ -198,8 +198,8 @@ public enum PropertyTable {
             .targetQualityForAlpha, .number(0...1), default: .double(AlphaSettings.defaultQuality),
             isForAlpha: true,
             """
-            Constant quality of the alpha layer; the rate properties apply to the base layer only. x265: a constant QP with \
-            about the PSNR of CRF = 40 - 38 * TargetQualityForAlpha.
+            Constant quality of the alpha layer; the rate properties apply to the base layer only. x265: a constant QP, \
+            which on masks with soft edges has about the PSNR of CRF = 40 - 38 * TargetQualityForAlpha.
             """),
 
         // RGB frames.

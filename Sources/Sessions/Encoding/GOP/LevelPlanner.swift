@@ -43,7 +43,8 @@ public struct LevelPlanner: Sendable {
     ///
     /// - Parameter isOpenGOP: whether leading pictures of key frames at the interval refer across them.
     public init(_ levels: TemporalLevels, keyFrameInterval: Int, isOpenGOP: Bool) {
-        precondition(keyFrameInterval % levels.anchorDistance == 0, "the interval is not a multiple of the group")
+        precondition(
+            keyFrameInterval % levels.anchorDistance == 0, "the interval is not a multiple of the anchor distance")
         self.levels = levels
         self.keyFrameInterval = keyFrameInterval
         self.isOpenGOP = isOpenGOP

@@ -64,7 +64,7 @@ public struct TemporalLevels: Hashable, Sendable {
     /// Pyramid levels of B pictures within level 0.
     public var depthOfBase: Int { (anchorDistance / groupSize).trailingZeroBitCount }
 
-    /// The anchor distance that makes two levels cost little.
+    /// The anchor distance at which two levels cost few bits.
     ///
     /// With an anchor at every second frame, half of the frames would be P pictures.
     static let longerDistance = 4
