@@ -55,7 +55,7 @@ EVERY := Failover/EveryPosition/
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	@$(RUN_TESTS) --name test --timeout 1500 -- --skip '$(LONG)|$(EVERY)'
+	@$(RUN_TESTS) --name test --timeout 2100 -- --skip '$(LONG)|$(EVERY)'
 	@scripts/check-links
 	@scripts/check-systemd
 	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py
