@@ -22,7 +22,7 @@ enum LayeredEncoder {
             base: base,
             alpha: try X265Encoder(alpha: configuration.alphaLayer(AlphaEncoder.layerFormat), following: base),
             splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true,
-            writesFlatAlpha: base.startsSequencesOnRequest)
+            writesFlatAlpha: try base.startsSequencesOnRequest())
     }
 
     /// Opens the encoder on a render node, which the caller keeps open.

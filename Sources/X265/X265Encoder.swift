@@ -192,8 +192,10 @@ public final class X265Encoder: Encoder {
     }
 
     /// Whether a required key frame is one that no picture refers across, without leading pictures.
-    public var startsSequencesOnRequest: Bool {
-        guard let parameters = try? readParameters() else { return false }
+    ///
+    /// - Throws: `AllocationFailed` without memory for x265's parameters.
+    public func startsSequencesOnRequest() throws(SessionError) -> Bool {
+        let parameters = try readParameters()
         return parameters.radl == 0 && parameters.bIntraRefresh == 0
     }
 

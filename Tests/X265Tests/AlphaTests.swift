@@ -92,7 +92,7 @@ import Testing
             splitter: PlanarSplitter(
                 width: source.width, height: source.height, source: settings.sourceMode, target: settings.mode),
             mode: settings.mode, size: (source.width, source.height), followsBase: true,
-            writesFlatAlpha: base.startsSequencesOnRequest)
+            writesFlatAlpha: try base.startsSequencesOnRequest())
         var stream = Stream(record: try DecoderConfigurationRecord(bytes: encoder.formatDescription))
         var held = 0
         func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {

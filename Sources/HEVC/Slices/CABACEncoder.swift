@@ -4,30 +4,30 @@
 struct CABACEncoder {
     /// A context variable (9.3.2.2).
     struct Context {
-        private(set) var state: Int
-        private(set) var mostProbable: Bool
+        private(set) var pStateIdx: Int
+        private(set) var valMps: Bool
 
         /// The context with `initValue` of the tables of 9.3.2.2 at a slice's QP, 0…51.
         init(_ initValue: Int, qp: Int) {
             let (slope, offset) = ((initValue >> 4) * 5 - 45, ((initValue & 15) << 3) - 16)
             let value = min(max(((slope * qp) >> 4) + offset, 1), 126)
-            mostProbable = value > 63
-            state = mostProbable ? value - 64 : 63 - value
+            valMps = value > 63
+            pStateIdx = valMps ? value - 64 : 63 - value
         }
 
         fileprivate mutating func update(_ bin: Bool) {
-            if bin == mostProbable {
-                state = min(state + 1, 62)
+            if bin == valMps {
+                pStateIdx = min(pStateIdx + 1, 62)
             } else {
-                if state == 0 { mostProbable.toggle() }
-                state = Int(CABACTables.afterLeastProbable[state])
+                if pStateIdx == 0 { valMps.toggle() }
+                pStateIdx = Int(CABACTables.transIdxLps[pStateIdx])
             }
         }
     }
 
-    private var low = 0
-    private var range = 510
-    private var outstandingBits = 0
+    private var ivlLow = 0
+    private var ivlCurrRange = 510
+    private var bitsOutstanding = 0
     private var hasFirstBit = false
     private var bits = 0
     private var bitCount = 0
@@ -36,11 +36,11 @@ struct CABACEncoder {
 
     /// Codes a bin with a context variable.
     mutating func encode(_ bin: Bool, _ context: inout Context) {
-        let leastProbable = Int(CABACTables.leastProbableRange[context.state * 4 + (range >> 6) & 3])
-        range -= leastProbable
-        if bin != context.mostProbable {
-            low += range
-            range = leastProbable
+        let lpsRange = Int(CABACTables.rangeTabLps[context.pStateIdx * 4 + (ivlCurrRange >> 6) & 3])
+        ivlCurrRange -= lpsRange
+        if bin != context.valMps {
+            ivlLow += ivlCurrRange
+            ivlCurrRange = lpsRange
         }
         context.update(bin)
         renormalize()
@@ -49,55 +49,55 @@ struct CABACEncoder {
     /// Codes bins of equal probability, the most significant first.
     mutating func bypass(_ value: Int, bits count: Int) {
         for position in stride(from: count - 1, through: 0, by: -1) {
-            low <<= 1
-            if value >> position & 1 == 1 { low += range }
-            if low >= 1024 {
+            ivlLow <<= 1
+            if value >> position & 1 == 1 { ivlLow += ivlCurrRange }
+            if ivlLow >= 1024 {
                 put(true)
-                low -= 1024
-            } else if low < 512 {
+                ivlLow -= 1024
+            } else if ivlLow < 512 {
                 put(false)
             } else {
-                low -= 512
-                outstandingBits += 1
+                ivlLow -= 512
+                bitsOutstanding += 1
             }
         }
     }
 
     /// Codes `end_of_slice_segment_flag` or `end_of_subset_one_bit`; true ends the substream and aligns it.
     mutating func terminate(_ bin: Bool) {
-        range -= 2
+        ivlCurrRange -= 2
         guard bin else { return renormalize() }
-        low += range
-        range = 2
+        ivlLow += ivlCurrRange
+        ivlCurrRange = 2
         renormalize()
-        put(low >> 9 & 1 == 1)
+        put(ivlLow >> 9 & 1 == 1)
         // The last bit is the 1 of rbsp_trailing_bits() or byte_alignment().
-        write(low >> 8 & 1 == 1)
+        write(ivlLow >> 8 & 1 == 1)
         write(true)
         while bitCount > 0 { write(false) }
     }
 
     private mutating func renormalize() {
-        while range < 256 {
-            if low < 256 {
+        while ivlCurrRange < 256 {
+            if ivlLow < 256 {
                 put(false)
-            } else if low >= 512 {
-                low -= 512
+            } else if ivlLow >= 512 {
+                ivlLow -= 512
                 put(true)
             } else {
-                low -= 256
-                outstandingBits += 1
+                ivlLow -= 256
+                bitsOutstanding += 1
             }
-            range <<= 1
-            low <<= 1
+            ivlCurrRange <<= 1
+            ivlLow <<= 1
         }
     }
 
     private mutating func put(_ bit: Bool) {
         if hasFirstBit { write(bit) } else { hasFirstBit = true }
-        while outstandingBits > 0 {
+        while bitsOutstanding > 0 {
             write(!bit)
-            outstandingBits -= 1
+            bitsOutstanding -= 1
         }
     }
 
@@ -113,7 +113,7 @@ struct CABACEncoder {
 /// The tables of the arithmetic coder.
 private enum CABACTables {
     /// `rangeTabLps` (table 9-52): four ranges for each of 64 states.
-    static let leastProbableRange: [UInt8] = [
+    static let rangeTabLps: [UInt8] = [
         128, 176, 208, 240, 128, 167, 197, 227, 128, 158, 187, 216, 123, 150, 178, 205, 116, 142, 169, 195,
         111, 135, 160, 185, 105, 128, 152, 175, 100, 122, 144, 166, 95, 116, 137, 158, 90, 110, 130, 150,
         85, 104, 123, 142, 81, 99, 117, 135, 77, 94, 111, 128, 73, 89, 105, 122, 69, 85, 100, 116,
@@ -130,7 +130,7 @@ private enum CABACTables {
     ]
 
     /// `transIdxLps` (table 9-53).
-    static let afterLeastProbable: [UInt8] = [
+    static let transIdxLps: [UInt8] = [
         0, 0, 1, 2, 2, 4, 4, 5, 6, 7, 8, 9, 9, 11, 11, 12, 13, 13, 15, 15, 16, 16, 18, 18, 19, 19, 21, 21, 22, 22,
         23, 24,
         24, 25, 26, 26, 27, 27, 28, 29, 29, 30, 30, 30, 31, 32, 32, 33, 33, 33, 34, 34, 35, 35, 35, 36, 36, 36, 37,

@@ -75,37 +75,37 @@ struct FlatPictureFormat: Hashable, Sendable {
 
 /// The context variables that flat pictures use.
 private struct FlatContexts {
-    var split: [CABACEncoder.Context]
-    var skip: [CABACEncoder.Context]
+    var splitCuFlag: [CABACEncoder.Context]
+    var cuSkipFlag: [CABACEncoder.Context]
     var partMode: CABACEncoder.Context
-    var previousIntraMode: CABACEncoder.Context
-    var chromaMode: CABACEncoder.Context
-    var splitTransform: [CABACEncoder.Context]
-    var lumaCoded: [CABACEncoder.Context]
-    var chromaCoded: CABACEncoder.Context
-    var lastX: [CABACEncoder.Context]
-    var lastY: [CABACEncoder.Context]
-    var qpDelta: CABACEncoder.Context
-    var greater1: CABACEncoder.Context
-    var greater2: CABACEncoder.Context
+    var prevIntraLumaPredFlag: CABACEncoder.Context
+    var intraChromaPredMode: CABACEncoder.Context
+    var splitTransformFlag: [CABACEncoder.Context]
+    var cbfLuma: [CABACEncoder.Context]
+    var cbfChroma: CABACEncoder.Context
+    var lastSigCoeffXPrefix: [CABACEncoder.Context]
+    var lastSigCoeffYPrefix: [CABACEncoder.Context]
+    var cuQpDeltaAbs: CABACEncoder.Context
+    var coeffAbsLevelGreater1Flag: CABACEncoder.Context
+    var coeffAbsLevelGreater2Flag: CABACEncoder.Context
 
     /// The initial values of tables 9-7 to 9-32; those of intra syntax are for I slices.
     init(_ type: SliceType, qp: Int) {
         func context(_ value: Int) -> CABACEncoder.Context { CABACEncoder.Context(value, qp: qp) }
-        split = (type == .i ? [139, 141, 157] : [107, 139, 126]).map(context)
-        skip = [197, 185, 201].map(context)
+        splitCuFlag = (type == .i ? [139, 141, 157] : [107, 139, 126]).map(context)
+        cuSkipFlag = [197, 185, 201].map(context)
         partMode = context(184)
-        previousIntraMode = context(184)
-        chromaMode = context(63)
-        splitTransform = [153, 138, 138].map(context)
-        lumaCoded = [111, 141].map(context)
-        chromaCoded = context(94)
+        prevIntraLumaPredFlag = context(184)
+        intraChromaPredMode = context(63)
+        splitTransformFlag = [153, 138, 138].map(context)
+        cbfLuma = [111, 141].map(context)
+        cbfChroma = context(94)
         let last = [110, 110, 124, 125, 140, 153, 125, 127, 140, 109, 111, 143, 127, 111, 79, 108, 123, 63]
-        lastX = last.map(context)
-        lastY = last.map(context)
-        qpDelta = context(154)
-        greater1 = context(92)
-        greater2 = context(138)
+        lastSigCoeffXPrefix = last.map(context)
+        lastSigCoeffYPrefix = last.map(context)
+        cuQpDeltaAbs = context(154)
+        coeffAbsLevelGreater1Flag = context(92)
+        coeffAbsLevelGreater2Flag = context(138)
     }
 }
 
@@ -159,7 +159,7 @@ private struct FlatSliceCoder {
         let fits = x + size <= format.width && y + size <= format.height
         if fits, log2Size > format.log2MinBlock {
             let isDeeper = [self.depth(x - 1, y), self.depth(x, y - 1)].map { $0 > depth ? 1 : 0 }
-            encoder.encode(false, &contexts.split[isDeeper[0] + isDeeper[1]])
+            encoder.encode(false, &contexts.splitCuFlag[isDeeper[0] + isDeeper[1]])
         }
         guard !fits, log2Size > format.log2MinBlock else { return codeBlock(x, y, log2Size, depth) }
         let half = size / 2
@@ -179,13 +179,13 @@ private struct FlatSliceCoder {
     private mutating func codeBlock(_ x: Int, _ y: Int, _ log2Size: Int, _ depth: Int) {
         if residual == nil {
             // All neighbors are skipped. merge_idx is absent.
-            encoder.encode(true, &contexts.skip[(x > 0 ? 1 : 0) + (y > 0 ? 1 : 0)])
+            encoder.encode(true, &contexts.cuSkipFlag[(x > 0 ? 1 : 0) + (y > 0 ? 1 : 0)])
         } else {
             if log2Size == format.log2MinBlock { encoder.encode(true, &contexts.partMode) }
             // DC is the second candidate, because all neighbors have it or are unavailable (8.4.2); chroma has it, too.
-            encoder.encode(true, &contexts.previousIntraMode)
+            encoder.encode(true, &contexts.prevIntraLumaPredFlag)
             encoder.bypass(0b10, bits: 2)
-            encoder.encode(false, &contexts.chromaMode)
+            encoder.encode(false, &contexts.intraChromaPredMode)
             codeTransforms(log2Size, 0)
         }
         let side = 1 << (log2Size - format.log2MinBlock)
@@ -199,11 +199,11 @@ private struct FlatSliceCoder {
     private mutating func codeTransforms(_ log2Size: Int, _ depth: Int) {
         let isSplit = log2Size > format.log2MaxTransform
         if !isSplit, log2Size > format.log2MinTransform, depth < format.maxTransformDepth {
-            encoder.encode(false, &contexts.splitTransform[5 - log2Size])
+            encoder.encode(false, &contexts.splitTransformFlag[5 - log2Size])
         }
         if depth == 0 {
             // cbf_cb, cbf_cr
-            for _ in 0..<2 { encoder.encode(false, &contexts.chromaCoded) }
+            for _ in 0..<2 { encoder.encode(false, &contexts.cbfChroma) }
         }
         if isSplit {
             for _ in 0..<4 { codeTransforms(log2Size - 1, depth + 1) }
@@ -211,20 +211,20 @@ private struct FlatSliceCoder {
         }
         let value = isFirst ? residual ?? 0 : 0
         isFirst = false
-        encoder.encode(value != 0, &contexts.lumaCoded[depth == 0 ? 1 : 0])
+        encoder.encode(value != 0, &contexts.cbfLuma[depth == 0 ? 1 : 0])
         if value != 0 { codeCoefficient(value, log2Size) }
     }
 
     /// `cu_qp_delta_abs` and `residual_coding()` of a DC coefficient alone.
     private mutating func codeCoefficient(_ value: Int, _ log2Size: Int) {
-        if format.hasQPDelta { encoder.encode(false, &contexts.qpDelta) }
+        if format.hasQPDelta { encoder.encode(false, &contexts.cuQpDeltaAbs) }
         // 9.3.4.2.3
         let position = 3 * (log2Size - 2) + (log2Size - 1) >> 2
-        encoder.encode(false, &contexts.lastX[position])
-        encoder.encode(false, &contexts.lastY[position])
+        encoder.encode(false, &contexts.lastSigCoeffXPrefix[position])
+        encoder.encode(false, &contexts.lastSigCoeffYPrefix[position])
         let magnitude = abs(value)
-        encoder.encode(magnitude > 1, &contexts.greater1)
-        if magnitude > 1 { encoder.encode(magnitude > 2, &contexts.greater2) }
+        encoder.encode(magnitude > 1, &contexts.coeffAbsLevelGreater1Flag)
+        if magnitude > 1 { encoder.encode(magnitude > 2, &contexts.coeffAbsLevelGreater2Flag) }
         encoder.bypass(value < 0 ? 1 : 0, bits: 1)
         if magnitude > 2 { codeRemaining(magnitude - 3) }
     }
