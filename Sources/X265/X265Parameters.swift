@@ -169,7 +169,9 @@ final class X265Parameters {
         // would work too, but disables cu-tree's look-ahead.
         pointer.pointee.scenecutBias = .nan
         if levels.depthOfBase == 0 { pointer.pointee.maxNumReferences = 1 }
-        // A longer look-ahead lets cu-tree see more than two groups.
+        // A longer look-ahead lets cu-tree see more than two groups. With it, x265's buffer control lets the seconds of a
+        // constant rate differ by a third (measured).
+        if case .constantBitRate = configuration.rateControl { return }
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Self.levelledLookAhead)
     }
 
