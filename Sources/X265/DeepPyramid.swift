@@ -44,7 +44,8 @@ enum DeepPyramid {
         guard configuration.temporalLevels.count == levelCount else { return .unneeded }
         if case .follower = role { return .unneeded }
         if let obstacle = obstacle(configuration, role, parameters) {
-            return .refused("the temporal levels cost more bits than they need to, because of \(obstacle)")
+            return .refused(
+                "the temporal levels are in x265's own groups, which may need more bits, because of \(obstacle)")
         }
         return .used
     }

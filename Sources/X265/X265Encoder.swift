@@ -99,18 +99,14 @@ public final class X265Encoder: Encoder {
         do throws(SessionError) {
             let isDeep = parameters.pyramid == .used
             let deepTier = isDeep ? try Self.tier(api: api, configuration) : nil
-            if isDeep { try DeepPyramid.restrict(encoder, api) }
-            deep = isDeep ? DeepFrames(configuration, try Self.readParameters(api, encoder)) : nil
+            deep = isDeep ? try Self.orderFrames(of: encoder, api: api, configuration) : nil
             let units = try Self.headers(api: api, encoder: encoder)
             let headers = try StreamHeaders.describe(units, configuration, deepTier: deepTier)
             formatDescription = headers.record
             parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
             let hasLevels = configuration.temporalLevels.count > 1
             levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units, isDeep: isDeep) : nil
-            let size = PaddedSize(configuration.request)
-            offsets =
-                configuration.baseLevelFraction == nil
-                ? nil : QuantOffsets(width: size.width, height: size.height)
+            offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
             let tick = configuration.request.timeBase.value
             decodeTimes = DecodeTimes(
                 reorderDepth: headers.reorderDepth,
@@ -123,6 +119,14 @@ public final class X265Encoder: Encoder {
         }
         try noteReferences(configuration)
         if case .refused(let reason) = parameters.pyramid { notes.append(reason) }
+    }
+
+    /// Prepares an open encoder for the deep pyramid, before its first frame.
+    private static func orderFrames(
+        of encoder: OpaquePointer, api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> DeepFrames {
+        try DeepPyramid.restrict(encoder, api)
+        return DeepFrames(configuration, try readParameters(api, encoder))
     }
 
     /// Profile, tier and level of a stream of x265's own structure, whose decoder needs as many pictures as the deep

@@ -61,7 +61,7 @@ import Testing
             (["AllowOpenGOP": .bool(false)], [5, 22], 41),
             (["X265Params": .string("frame-threads=3:hash=1")], [9, 31], 70),
             (["X265Params": .string("frame-threads=6:pools=4:hash=1")], [], 73),
-            (["X265Preset": .string("slow")], [20], 42),
+            (["X265Preset": .string("slow")], [20], 42), (["X265Params": .string("pools=none:hash=1")], [9], 35),
             (["X265Preset": .string("fast")], [3], 27), (["X265Preset": .string("veryfast")], [17], 40),
             (["X265Preset": .string("slower")], [11], 21), (["X265Preset": .string("ultrafast")], [], 34),
             (["SpatialAdaptiveQPLevel": .int(0)], [10], 40),
@@ -179,6 +179,17 @@ import Testing
         #expect(result.pictures.sorted { $0.pts < $1.pts }.map { Int($0.temporalLevel) } == levels)
         let whole = try StreamDecoders.ffmpeg(try result.stream(), pixelFormat: "yuv420p")
         #expect(whole.count == 60 * 96 * 64 * 3 / 2)
+    }
+
+    /// Frames with a quantization parameter of their own.
+    @Test func keepsBaseFrameQP() throws {
+        var job = job(Clip(format: .yu12, width: 96, height: 64, frames: 30))
+        job.frameQPs = [0: 21, 3: 33, 8: 40, 12: 18, 29: 45]
+        let result = try run(job)
+        for (picture, slice) in zip(result.pictures, try result.slices()) {
+            guard let qp = job.frameQPs[Int(picture.frameID)] else { continue }
+            #expect(slice.qp == qp, "frame \(picture.frameID)")
+        }
     }
 
     /// An encoder that is closed with frames inside.
