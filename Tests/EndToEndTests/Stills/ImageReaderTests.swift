@@ -34,7 +34,7 @@ extension EndToEnd {
         @Test(
             "Samples equal libheif's", .enabled(if: Clips.hasShared, Clips.needsShared), .needsLibHEIF,
             arguments: [
-                ("still_androidx.heic", ""), ("still_exif_xmp.heic", ""), ("heic/C013_clap.heic", "-1"),
+                ("still_androidx.heic", ""), ("heic/C006_alpha.heic", ""), ("heic/C013_clap.heic", "-1"),
                 ("heic/C018_overlay.heic", "-1"), ("heic/motion_photo_mpvd.heic", ""),
             ])
         func samplesEqualLibheif(_ name: String, _ number: String) throws {
@@ -145,6 +145,12 @@ extension EndToEnd {
             #expect(code(Clips.fixture("bframes.mp4").path)?.code == .damaged)
             #expect(mkfifo(path("fifo"), 0o600) == 0)
             #expect(code(path("fifo"))?.code == .damaged)
+        }
+
+        @Test("Pictures that sessions do not decode are named", .enabled(if: Clips.hasShared, Clips.needsShared))
+        func otherChroma() throws {
+            let error = try #require(code(try StillDecoding.shared("still_exif_xmp.heic")))
+            #expect(error.code == .unsupported && error.reason.contains("item 1 is of type \"hvc1\""), "\(error)")
         }
 
         @Test("A picture that is not HEVC is named with its type")

@@ -22,7 +22,7 @@ extension EndToEnd {
             let run = try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(width)x\(height):rate=1", "-vf",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc=size=\(width)x\(height):rate=1", "-vf",
                     "select=gte(n\\,\(shift)),gblur=sigma=4" + alpha, "-frames:v", "1", "-pix_fmt", name, "-f",
                     "rawvideo", "-",
                 ])
@@ -86,8 +86,12 @@ extension EndToEnd {
             let size = try FileManager.default.attributesOfItem(atPath: path("out.heic"))[.size] as? Int
             #expect(summary.bytes == size)
             let read = try theirs("out.heic")
-            let source = try Self.planes(.yu12, width: 801, height: 601).planes.flatMap { $0 }
-            #expect(Self.quality(read, source) > 38)
+            let planes = try Self.planes(format, width: 801, height: 601).planes
+            func every(second first: Int) -> [UInt8] {
+                stride(from: first, to: planes[1].count, by: 2).map { planes[1][$0] }
+            }
+            let chroma = format == .nv12 ? every(second: 0) + every(second: 1) : planes[1] + planes[2]
+            #expect(Self.quality(read, planes[0] + chroma) > 38)
             #expect(try Programs.tool("heif-info", [path("out.heic")]).text.contains("thumbnail: 320x240"))
             try check(["--expect-grid", "3x4", "--expect-tile", "256", "--expect-thumb"])
         }
@@ -111,7 +115,8 @@ extension EndToEnd {
             }
             let ours = decoded.withPlanes { planes in (0..<planes[0].rowCount).flatMap { Array(planes[0][$0]) } }
             #expect(Self.quality(high(ours), high(source)) > 38)
-            #expect(try Programs.tool("heif-info", [path("out.heic")]).text.contains("bit depth: 10"))
+            try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
+            #expect(try Probe(path("theirs.png")).field("pix_fmt") == "rgb48be")
             try check([])
         }
 
@@ -247,7 +252,8 @@ extension EndToEnd {
             #expect(summary.tiles == 2)
             let decoded = try await ImageReader(path: path("out.heic"), daemon: server.daemon).decode()
             #expect(decoded.decodedCount == 2)
-            #expect(try theirs("out.heic") == ImageReading.samples(decoded))
+            // libheif 1.15 joins tiles in RGB.
+            #expect(Self.quality(try theirs("out.heic"), ImageReading.samples(decoded)) > 40)
             // The decoded picture can be written again.
             _ = try await ImageWriter.write(
                 [SourceImage(decoded)], to: path("again.heic"), daemon: server.daemon, options: Self.options())
