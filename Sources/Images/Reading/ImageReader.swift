@@ -21,6 +21,7 @@ public final class ImageReader: Sendable {
     /// Opens a file and reads its structure.
     ///
     /// - Parameters:
+    ///   - path: a file; what can be read only once is refused.
     ///   - daemon: of `Daemon.find()`; nil finds it when the first picture is decoded.
     ///   - specification: what is required of decoders, such as `[.requireHardwareDecoder: .bool(true)]`.
     /// - Throws: `noInput`, `noPermission`, `io`; `damaged` or `unsupported` for a file that is no HEIF file or damaged.

@@ -14,7 +14,11 @@ public struct GrayImage: @unchecked Sendable {
 
     /// Copies `height` rows of `width` bytes that are `stride` bytes apart.
     ///
-    /// - Parameter samples: from the first sample to the last; they are read during the call.
+    /// - Parameters:
+    ///   - samples: from the first sample to the last; they are read during the call.
+    ///   - width: 1 to 65,536 samples.
+    ///   - height: 1 to 65,536 rows.
+    ///   - stride: bytes, `width` at least.
     /// - Throws: `parameter` for sizes that are not possible, and samples that do not hold the rows; `unsupported` for more than
     ///   268 megasamples.
     public init(_ samples: UnsafeRawBufferPointer, width: Int, height: Int, stride: Int) throws(ImageError) {

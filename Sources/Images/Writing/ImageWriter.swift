@@ -69,6 +69,7 @@ public final class ImageWriter {
     /// - Parameters:
     ///   - path: where the file appears when it is complete; a file of that name is replaced.
     ///   - daemon: of `Daemon.find()`; nil finds it when the first picture is coded.
+    ///   - options: how pictures are coded, and metadata.
     ///   - isCancelled: asked between tiles and about ten times a second; by default whether the caller's task is canceled.
     /// - Throws: `parameter` for options outside of their ranges; `cannotCreate`.
     public init(
