@@ -5,7 +5,10 @@ import HWDHEVC
 import HWDModel
 import Testing
 
-extension EndToEnd.Changing {
+/// Not serialized, because one case does not use all cores.
+@Suite struct RateChanges {
+    typealias Kind = EndToEnd.Changing.Kind
+
     /// Bit rates that change in the middle of a clip: 4, 1 and 6 Mbit/s for seven seconds each.
     @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
         static let rates: [Int64] = [4_000_000, 1_000_000, 6_000_000]
@@ -19,7 +22,10 @@ extension EndToEnd.Changing {
                     (Kind(name: "plain", personality: personality), PropertyKey.constantBitRate),
                     (Kind(name: "plain", personality: personality), .averageBitRate),
                     (Kind(name: "alpha", personality: personality, hasAlpha: true), .constantBitRate),
-                    (Kind(name: "levels", personality: personality, properties: levels), .constantBitRate),
+                    (
+                        Kind(name: "levels", personality: personality, properties: EndToEnd.Changing.levels),
+                        .constantBitRate
+                    ),
                 ]
             } + [(Kind(name: "medium", properties: [.x265Preset: .string("medium")]), .averageBitRate)]
 
