@@ -15,7 +15,7 @@ public final class ImageReader: Sendable {
     /// The path that the reader was opened with.
     public let path: String
     private let input: StillInput
-    private let daemon: Daemon?
+    private let found: FoundDaemon
     private let specification: [PropertyKey: PropertyValue]
 
     /// Opens a file and reads its structure.
@@ -28,7 +28,7 @@ public final class ImageReader: Sendable {
     public init(
         path: String, daemon: Daemon? = nil, specification: [PropertyKey: PropertyValue] = [:]
     ) throws(ImageError) {
-        (self.path, self.daemon, self.specification) = (path, daemon, specification)
+        (self.path, found, self.specification) = (path, FoundDaemon(daemon), specification)
         input = try StillInput(path: path)
     }
 
@@ -51,9 +51,9 @@ public final class ImageReader: Sendable {
         return try input.naming { () throws(HEIFError) in try Picture(id, input.file) }
     }
 
-    /// The Exif of a picture as a TIFF structure, as the file has it; nil without. Pictures are upright whatever orientation it
-    /// states.
+    /// The Exif of a picture as a TIFF structure, as the file has it; nil without.
     ///
+    /// Decoded pictures are upright whatever orientation it states.
     /// - Parameter item: nil is the primary picture.
     /// - Throws: `damaged`, `io` where it cannot be read.
     public func exif(of item: UInt32? = nil) throws(ImageError) -> [UInt8]? {
@@ -100,8 +100,7 @@ public final class ImageReader: Sendable {
         if auxiliary == nil, format == nil || format == .yuva {
             alpha = try input.naming { () throws(HEIFError) in try input.file.alpha(of: shown) }
         }
-        let sessions = PictureSessions(
-            daemon: { [daemon] in try daemon ?? Daemon.find() }, isCancelled: isCancelled)
+        let sessions = PictureSessions(daemon: { [found] in try found.daemon() }, isCancelled: isCancelled)
         let tiles = StillTiles(input, specification, sessions, local: nil)
         return try ImageError.wrapping {
             var (canvas, color) = try StillPainter(input: input, tiles: tiles)

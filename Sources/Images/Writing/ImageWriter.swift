@@ -21,13 +21,15 @@ public final class ImageWriter {
         public var alphaQuality: Double?
         /// Width and height of tiles, even, 64 to 8192, or 0 for one tile; nil is 512.
         public var tileSize: Int?
-        /// The most samples on a side of the primary picture's thumbnail, 16 to 4096, or 0 for none. Pictures that are not larger
-        /// have none.
+        /// The most samples on a side of the primary picture's thumbnail, 16 to 4096, or 0 for none.
+        ///
+        /// A picture that is not larger has none.
         public var thumbnailSize = 320
         /// The picture of a burst that is shown first, by the order of `add`.
         public var primary = 0
-        /// The Exif of the primary picture, a TIFF structure of at most 64 MiB. Its orientation is written as 1, because
-        /// `SourceImage.orientation` turns the picture.
+        /// The Exif of the primary picture, a TIFF structure of at most 64 MiB.
+        ///
+        /// Its orientation is written as 1, because `SourceImage.orientation` turns the picture.
         public var exif: [UInt8]?
         /// The XMP document of the primary picture in UTF-8, at most 16 MiB.
         public var xmp: [UInt8]?
@@ -79,14 +81,8 @@ public final class ImageWriter {
         try options.check()
         (self.path, self.options) = (path, options)
         file = try ImageFile(path)
-        var found = daemon
-        let sessions = PictureSessions(
-            daemon: {
-                if let found { return found }
-                let new = try Daemon.find()
-                found = new
-                return new
-            }, isCancelled: isCancelled)
+        let found = FoundDaemon(daemon)
+        let sessions = PictureSessions(daemon: { try found.daemon() }, isCancelled: isCancelled)
         var properties = options.properties
         properties[.qp] = .int(options.quantizer.map { Int64($0) } ?? StillEncoder.quantizer(options.quality))
         var composition = StillComposer.Options()
@@ -100,8 +96,9 @@ public final class ImageWriter {
         composer.contents.xmp = options.xmp
     }
 
-    /// Codes a picture and what belongs to it; blocks until it is done. Several pictures are a burst.
+    /// Codes a picture and what belongs to it; blocks until it is done.
     ///
+    /// Several pictures are a burst.
     /// - Throws: `parameter` for an alpha of another size or a writer that is finished; `unsupported` for a picture that HEVC has
     ///   no level for; `cancelled`; `client` where the daemon or a session fails. The writer is then as it was before.
     public func add(_ image: SourceImage) throws(ImageError) {

@@ -113,6 +113,8 @@ extension EndToEnd {
             let color = Self.samples(plain)
             #expect(opaque.format == .yuva && Self.samples(opaque).prefix(color.count) == color)
             #expect(Self.samples(opaque).dropFirst(color.count).allSatisfy { $0 == 255 })
+            let deep = try reader.decode(as: .i010)
+            #expect((deep.format, deep.width, deep.height) == (.i010, plain.width, plain.height))
             for format in [PixelFormat.bgra8, .nv12] {
                 #expect(throws: ImageError.self) { try reader.decode(as: format) }
             }

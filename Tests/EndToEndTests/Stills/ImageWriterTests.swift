@@ -108,6 +108,7 @@ extension EndToEnd {
             #expect(picture.bitDepth == 10 && (picture.color.transfer, picture.color.matrix) == (16, 9))
             let decoded = try reader.decode()
             #expect(decoded.format == .i010 && decoded.color.transfer == 16)
+            #expect(try reader.decode(as: .yu12).format == .yu12)
             let source = try Self.planes(.i010, width: 300, height: 200).planes[0]
             func high(_ bytes: some Sequence<UInt8>) -> [UInt8] {
                 let all = Array(bytes)
