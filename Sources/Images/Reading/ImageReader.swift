@@ -57,8 +57,8 @@ public final class ImageReader: Sendable {
     /// - Parameter item: nil is the primary picture.
     /// - Throws: `damaged`, `io` where it cannot be read.
     public func exif(of item: UInt32? = nil) throws(ImageError) -> [UInt8]? {
-        guard let found = try metadata(of: item, .exif) else { return nil }
-        return try input.naming { () throws(HEIFError) in try input.file.exif(found, from: input.source) }
+        guard let exif = try metadata(of: item, .exif) else { return nil }
+        return try input.naming { () throws(HEIFError) in try input.file.exif(exif, from: input.source) }
     }
 
     /// The XMP document of a picture in UTF-8; nil without.
@@ -66,8 +66,8 @@ public final class ImageReader: Sendable {
     /// - Parameter item: nil is the primary picture.
     /// - Throws: `damaged`, `io` where it cannot be read.
     public func xmp(of item: UInt32? = nil) throws(ImageError) -> [UInt8]? {
-        guard let found = try metadata(of: item, .xmp) else { return nil }
-        return try input.naming { () throws(HEIFError) in try input.file.xmp(found, from: input.source) }
+        guard let xmp = try metadata(of: item, .xmp) else { return nil }
+        return try input.naming { () throws(HEIFError) in try input.file.xmp(xmp, from: input.source) }
     }
 
     private func metadata(of item: UInt32?, _ kind: MetadataItem.Kind) throws(ImageError) -> UInt32? {
@@ -84,7 +84,8 @@ public final class ImageReader: Sendable {
     ///     suffices is decoded instead. Not with `region`.
     ///   - auxiliary: the auxiliary picture of this kind instead, gray in luma.
     ///   - format: `yu12`, `i010` or `yuva`; nil is `yuva` for a picture with alpha, else planar in the picture's bit depth,
-    ///     8 or 10. Without alpha `yuva` is opaque.
+    ///     8 or 10. Without alpha `yuva` is opaque; `yu12` and `i010`
+    ///     leave alpha out, which also decodes pictures whose alpha is in a format that sessions do not decode.
     ///   - isCancelled: asked between tiles and about ten times a second; by default whether the caller's task is canceled.
     /// - Throws: `damaged`; `unsupported` for pictures that sessions do not decode, named with their type, and regions of more
     ///   than 268 megasamples; `parameter`; `noHardware`; `cancelled`; `client` where the daemon or a session fails.
