@@ -60,7 +60,7 @@ test: deps
 	@scripts/check-systemd
 	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py
 
-# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, the
+# What takes longer: whole clips, campaigns, an app that uses the libraries as a package, the
 # sandbox, clients in C and Python, programs of libx265, and GStreamer's elements.
 check: deps
 	swift build --build-tests --quiet

@@ -31,6 +31,7 @@ let package = Package(
     name: "hwdaemon",
     products: [
         .library(name: "HWClient", targets: ["HWClient"]),
+        .library(name: "HWImages", targets: ["HWImages"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
@@ -128,10 +129,23 @@ let package = Package(
         .target(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
             path: "Sources/LibAV", swiftSettings: common),
+        // What apps link.
+        .target(
+            name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            swiftSettings: common),
+        .target(
+            name: "HWImages",
+            dependencies: [
+                "HWClient", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+            ],
+            path: "Sources/Images", swiftSettings: common),
+
+        // Media files.
         .target(
             name: "HWDMediaFile",
             dependencies: [
                 "CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem",
+                "HWImages",
             ],
             path: "Sources/MediaFile", swiftSettings: common),
 
@@ -177,9 +191,6 @@ let package = Package(
             dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
             path: "Sources/VerifyWorker", swiftSettings: common),
         .target(
-            name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
-            swiftSettings: common),
-        .target(
             name: "HWDControlCommands",
             dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
             path: "Sources/ControlCommands", swiftSettings: common),
@@ -191,7 +202,7 @@ let package = Package(
             dependencies: [
                 "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDHEIF",
                 "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire",
-                argumentParser,
+                "HWImages", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 
@@ -260,8 +271,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel",
-                "HWDSystem",
-                "HWDTransport", "HWDWire", "hwctl-media", argumentParser,
+                "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]

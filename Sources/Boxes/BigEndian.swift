@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension [UInt8] {
     /// Numbers one after another, most significant bytes first.

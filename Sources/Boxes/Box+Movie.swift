@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension Box {
     /// The matrix of a movie's or a track's header that changes nothing (ISO/IEC 14496-12 8.2.2).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension Box {
     /// The most boxes of a tree; real `moov` boxes have fewer than a hundred per track.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A box type: four bytes, usually ASCII letters.
 public struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Reads the fields of a box one after another; numbers are big-endian.
 public struct BoxFields: Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The chunks of a track, from its `stsc` and `stco` or `co64` (ISO/IEC 14496-12 8.7.4, 8.7.5).
 public struct ChunkTable: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 public import HWDModel
 
 /// The part of a coded picture that is displayed, as in a `clap` box (ISO/IEC 14496-12 12.1.4).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The positions, sizes and presentation times of a track's samples, from its `stbl` (ISO/IEC 14496-12 8.6, 8.7).
 ///

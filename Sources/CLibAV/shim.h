@@ -77,8 +77,6 @@ static inline void clibav_thread_safe_callbacks(AVCodecContext *context) {
 #endif
 }
 
-/// `O_TMPFILE`, which `open(2)` defines only with `_GNU_SOURCE`.
-static inline int clibav_o_tmpfile(void) { return __O_TMPFILE | O_DIRECTORY; }
 /// `F_SETPIPE_SZ` (linux/fcntl.h), which `fcntl(2)` defines only with `_GNU_SOURCE`.
 static inline int clibav_f_setpipe_sz(void) { return 1024 + 7; }
 

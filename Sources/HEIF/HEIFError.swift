@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// Why a HEIF file cannot be read, or why one cannot be written.

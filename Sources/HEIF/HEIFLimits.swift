@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDModel
 
 /// The most that a file may have of anything; larger ones are refused before memory is allocated.

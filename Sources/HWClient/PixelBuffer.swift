@@ -18,6 +18,10 @@ public final class PixelBuffer: Sendable {
         /// The number of rows.
         public let rowCount: Int
 
+        package init(bytes: UnsafeRawBufferPointer, stride: Int, rowBytes: Int, rowCount: Int) {
+            (self.bytes, self.stride, self.rowBytes, self.rowCount) = (bytes, stride, rowBytes, rowCount)
+        }
+
         /// The samples of a row, 0 ..< `rowCount`.
         public subscript(row: Int) -> UnsafeRawBufferPointer {
             precondition((0..<rowCount).contains(row))

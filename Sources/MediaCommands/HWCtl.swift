@@ -2,6 +2,7 @@
 internal import ArgumentParser
 package import HWDControlCommands
 package import HWDMediaFile
+internal import HWImages
 
 /// `hwctl-media`: the complete command line; `hwctl` executes it for the commands that read or write media.
 @main
@@ -54,5 +55,12 @@ extension MediaError: CommandError {
         case .closedPipe: .closedPipe
         default: CommandFailure(exitStatus, reason)
         }
+    }
+}
+
+extension ImageError: CommandError {
+    /// The reason and the exit code; an interruption exits with 130.
+    package var commandFailure: CommandFailure {
+        code == .cancelled ? .interrupted : CommandFailure(exitStatus, reason)
     }
 }

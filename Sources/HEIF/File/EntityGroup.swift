@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 public import HWDBoxes
 
 /// A group of items or tracks (ISO/IEC 14496-12 8.18).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 public import HWDBoxes
 
 /// The structure of a HEIF file, read and checked (ISO/IEC 23008-12); pictures themselves are not decoded.

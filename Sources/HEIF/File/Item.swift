@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 public import HWDBoxes
 
 /// An item of a file: a picture, a derivation of pictures, or metadata (ISO/IEC 14496-12 8.11.6).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// The MakerNote of Apple's cameras: a TIFF directory whose offsets count from the note's first byte.

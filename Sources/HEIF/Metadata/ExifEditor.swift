@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// Adds fields to an Exif structure; what is there keeps its place, since fields name places in the structure.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The fields of an Exif structure that describe a photograph, read from its TIFF structure (Exif 2.32, 4.6).
 public struct ExifFields: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// The body of a `grid` item (ISO/IEC 23008-12 6.6.2.3): pictures of one size, in rows from the top left.

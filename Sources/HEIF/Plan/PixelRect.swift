@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A rectangle of samples; its right and bottom edges are outside.
 public struct PixelRect: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// What an auxiliary picture is, by the URN of its `auxC` (ISO/IEC 23008-12 6.5.8).
 public enum AuxiliaryKind: Hashable, Sendable, CaseIterable {

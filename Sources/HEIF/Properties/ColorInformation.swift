@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 public import HWDBoxes
 
 /// The contents of a `colr` box (ISO/IEC 14496-12 12.1.5).

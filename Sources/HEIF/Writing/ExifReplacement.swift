@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// A change of a file that moves none of its bytes: some are replaced, and others follow.

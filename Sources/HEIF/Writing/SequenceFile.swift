@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The contents of an image sequence: pictures that are shown one after another, each decoded on its own.
 public struct SequenceFile: Sendable {

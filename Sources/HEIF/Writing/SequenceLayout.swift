@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
 /// The layout of a HEIC file that is an image sequence: `ftyp`, `meta`, `moov`, then the data in `mdat`.

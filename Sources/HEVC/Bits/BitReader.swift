@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Reads the descriptors of H.265 7.2 and 9.2 from an RBSP; reading past the end throws.
 public struct BitReader: Sendable {

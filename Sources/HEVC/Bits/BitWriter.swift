@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Writes the descriptors of H.265 7.2 and 9.2 into an RBSP, most significant bit first.
 public struct BitWriter: Sendable {

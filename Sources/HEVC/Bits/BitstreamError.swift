@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Why bytes do not follow the H.265 syntax, or why a structure cannot be written in it.
 public struct BitstreamError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Removes and inserts the bytes that keep start codes out of a NAL unit (7.3.1.1, 7.4.2).
 public enum EmulationPrevention {

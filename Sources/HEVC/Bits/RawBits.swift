@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Bits kept without interpretation (extensions of parameter sets).
 public struct RawBits: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// One syntax element as it was read, with its name in the standard.
 struct SyntaxElement: Hashable, Sendable {

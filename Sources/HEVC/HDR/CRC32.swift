@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// CRC-32/MPEG-2: polynomial 04C11DB7, initial value FFFFFFFF, not reflected, no final exclusive or (ISO/IEC 13818-1 annex A).
 enum CRC32 {

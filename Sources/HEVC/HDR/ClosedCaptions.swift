@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Closed captions of one picture: `user_data_registered_itu_t_t35()` with ATSC A/53's `cc_data()` (part 4, 6.2.3).
 public struct ClosedCaptions: Hashable, Sendable {

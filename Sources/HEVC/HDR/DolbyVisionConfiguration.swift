@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `DOVIDecoderConfigurationRecord`: what a container says of a Dolby Vision stream ("Dolby Vision Streams Within the ISO
 /// Base Media File Format" 2.1, 3.2).

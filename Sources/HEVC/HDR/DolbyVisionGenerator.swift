@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Makes the RPU of each picture of a stream: constants of the stream, and the picture's light.
 public struct DolbyVisionGenerator: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A Dolby Vision RPU: the NAL unit of type 62 that ends an access unit (ETSI GS CCM 001, `rpu_data()`).
 ///

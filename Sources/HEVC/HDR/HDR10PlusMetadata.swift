@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// HDR10+: `user_data_registered_itu_t_t35()` with SMPTE ST 2094-40's metadata, application 4, version 1.
 ///

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// What is done to the pictures of a stream between decoding and encoding, as far as it concerns their HDR metadata.
 public enum HDREdit: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `ext_metadata_block()`: a level and its bytes.
 public struct RPUBlock: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `vdr_dm_data_payload()`: what a display needs to show the picture.
 public struct RPUDisplayManagement: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `rpu_data_header()` of a Dolby Vision RPU (ETSI GS CCM 001), up to the flags that say which parts follow.
 public struct RPUHeader: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 // The fields of the extension blocks' levels. Unless stated otherwise a field has 12 bits.
 

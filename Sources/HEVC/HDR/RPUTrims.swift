@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 // The levels of trims and of the displays that they are for. Unless stated otherwise a field has 12 bits, and a trim's
 // neutral value is 2048.

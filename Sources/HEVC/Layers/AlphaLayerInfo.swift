@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A stream's alpha layer as its parameter sets and SEI messages describe it.
 public struct AlphaLayerInfo: Hashable, Sendable {

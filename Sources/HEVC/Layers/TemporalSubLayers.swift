@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The temporal sub-layers that a VPS and an SPS describe, lowest first.
 public struct TemporalSubLayers: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The kind of a scalability dimension (table F.1).
 public enum ScalabilityType: Int, Hashable, Sendable {

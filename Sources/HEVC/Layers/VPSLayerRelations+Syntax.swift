@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension VPSLayerRelations {
     /// Codes the table from `view_id_len` on, which follows the layers of `list`.

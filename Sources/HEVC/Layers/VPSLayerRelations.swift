@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `rep_format()` (F.7.3.2.1.2): the size and sample format of a layer's pictures.
 public struct RepFormat: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Finds where access units start in a sequence of NAL units (7.4.2.4.4).
 public struct AccessUnitDetector: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The byte stream format of H.265 Annex B: NAL units with start codes.
 public enum AnnexB {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension DecoderConfigurationRecord {
     /// Parses the body of an `hvcC` box; bytes after the last array are ignored, since later versions may add fields.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension DecoderConfigurationRecord {
     /// Whether a decoder that was set up with this record decodes the pictures of `other` correctly.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `HEVCDecoderConfigurationRecord`, the body of an `hvcC` box (ISO/IEC 14496-15, 8.3.3.1).
 public struct DecoderConfigurationRecord: Hashable, Sendable {

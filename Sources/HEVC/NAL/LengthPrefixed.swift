@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The NAL units of a sample (ISO/IEC 14496-15) as slices of it; a big-endian length precedes each.
 public struct LengthPrefixedNALUnits: Sendable {

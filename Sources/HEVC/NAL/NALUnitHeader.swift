@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `nal_unit_header()`, the first two bytes of every NAL unit (7.3.1.2).
 public struct NALUnitHeader: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `nal_unit_type`, with the names of H.265 table 7-1.
 public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {

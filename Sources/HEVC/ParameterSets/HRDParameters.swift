@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// One coded picture buffer of `sub_layer_hrd_parameters()` (E.2.3).
 public struct HRDBuffer: Hashable, Sendable {

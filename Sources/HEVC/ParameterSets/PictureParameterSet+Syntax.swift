@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension PictureParameterSet {
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {

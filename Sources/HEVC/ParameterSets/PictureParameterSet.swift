@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The tile grid of a PPS (7.3.2.3.1).
 public struct TileParameters: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The 88 bits of profile, tier and constraints that the general and the sub-layer parts share (7.3.3).
 public struct ProfileTier: Hashable, Sendable {

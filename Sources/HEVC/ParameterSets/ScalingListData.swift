@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// One scaling list as it is coded (7.3.4).
 public struct ScalingList: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension SequenceParameterSet {
     /// MultiLayerExtSpsFlag: the short form, which takes size and format from the VPS (F.7.4.3.2.1).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The largest coded width and height accepted; level 6.2 allows 16,888 (A.4.1).
 let maxPictureSide = 16384

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The pulse code modulation parameters of an SPS (7.3.2.2.1).
 public struct PCMParameters: Hashable, Sendable {

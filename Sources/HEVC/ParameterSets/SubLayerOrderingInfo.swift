@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The decoded picture buffer that one sub-layer and those below it need (7.4.3.1, 7.4.3.2.1).
 public struct SubLayerOrdering: Hashable, Sendable {

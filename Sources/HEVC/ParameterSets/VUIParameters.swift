@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `colour_primaries`, `transfer_characteristics` and `matrix_coeffs`, in the code points of ITU-T H.273.
 public struct VUIColorDescription: Hashable, Sendable {

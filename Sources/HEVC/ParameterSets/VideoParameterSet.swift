@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// One `hrd_parameters()` of a VPS and the layer set it applies to.
 public struct VPSHRDParameters: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The HDR metadata to insert into an access unit.
 public struct AccessUnitMetadata: Hashable, Sendable {

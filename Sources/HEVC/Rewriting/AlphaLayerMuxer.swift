@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Merges the streams of two encoders, one for color and one for alpha, into a stream of two layers.
 ///

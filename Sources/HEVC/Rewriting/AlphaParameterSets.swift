@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The parameter sets of a stream whose layer 1 is an alpha plane: one VPS for both layers, an SPS and a PPS each.
 ///

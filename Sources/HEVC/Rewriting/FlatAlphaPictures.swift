@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Writes pictures of an alpha layer whose samples all have one value, with the structure of the base layer's pictures.
 ///

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension VideoParameterSet {
     /// The VPS for a stream of the base layer alone: without extension and without other layer sets.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension DecoderConfigurationRecord {
     /// The record of a stream whose pictures are each decoded on their own, as those of still images are.

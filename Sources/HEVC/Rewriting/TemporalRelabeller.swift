@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Assigns the pictures of a stream of one sub-layer to temporal sub-layers that its encoder does not know.
 ///

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 // Parameter sets for a stream whose upper temporal sub-layers were removed (H.265 10.1): they describe the sub-layers
 // that remain, and no others.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `sei_message()` (7.3.5): a payload type and the payload's bytes.
 public struct SEIMessage: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension SEIMessage {
     /// The interpreted payload; throws when its bytes do not follow the syntax of its type.

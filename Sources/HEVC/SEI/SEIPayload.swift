@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A point of the CIE 1931 diagram, in units of 0.00002.
 public struct Chromaticity: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Values of `payloadType` (H.265 D.2.1) that this project reads or writes.
 public enum SEIPayloadType {

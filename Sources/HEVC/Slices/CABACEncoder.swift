@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The arithmetic encoder of slice data (9.3.4.4 to 9.3.4.6), for one substream.
 struct CABACEncoder {

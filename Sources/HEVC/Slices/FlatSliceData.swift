@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// The slice data of 8-bit 4:2:0 pictures of one slice, all of whose luma samples have one value and whose chroma is 128.
 ///

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Derives PicOrderCntVal of one layer's pictures in decoding order (8.3.1).
 public struct PictureOrderCount: Hashable, Sendable {

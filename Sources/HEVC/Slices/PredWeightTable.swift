@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A weight and an offset of `pred_weight_table()`.
 public struct PredWeight: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A picture of a short-term reference picture set.
 public struct ShortTermRefPic: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// A coded slice segment: the parsed header and the unparsed data.
 public struct SliceSegment: Hashable, Sendable {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 extension SliceSegmentHeader {
     mutating func code(_ c: inout some SyntaxCoder, _ sets: ParameterSets) throws(BitstreamError) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// `slice_type` (table 7-7).
 public enum SliceType: Int, Hashable, Sendable {

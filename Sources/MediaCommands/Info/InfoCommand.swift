@@ -5,6 +5,7 @@ internal import HWDControlCommands
 internal import HWDDisplays
 internal import HWDHEIF
 internal import HWDMediaFile
+internal import HWImages
 
 /// `hwctl info`.
 struct InfoCommand: ParsableCommand {

@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWImages
 
 extension DecodeCommand {
     /// The HEIC file to decode a picture of; nil for a video, and for an image sequence without options for pictures.

@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDSessions
+internal import HWImages
 
 extension EncodeCommand {
     /// Whether the output is a HEIC file, by its name.
@@ -92,10 +93,10 @@ extension EncodeCommand {
             properties[key] = nil
         }
         if properties[.qp] == nil {
-            properties[.qp] = .int(Self.quantizer(quality ?? PropertyTable.defaultQuality))
+            properties[.qp] = .int(StillEncoder.quantizer(quality ?? PropertyTable.defaultQuality))
         }
         request.properties = properties
-        request.alphaQP = alphaQuality.map(Self.quantizer)
+        request.alphaQP = alphaQuality.map(StillEncoder.quantizer)
         request.source.bitDepth = profile.map { $0 == .main10 ? 10 : 8 }
         request.source.primaries = still.primaries?.code
         request.source.alpha = alpha.map { $0 == .premultiplied ? .premultiplied : .straight }
@@ -106,10 +107,5 @@ extension EncodeCommand {
             request.source.transfer = UInt8(exactly: transfer)
         }
         return request
-    }
-
-    /// The quantizer of a quality, by the scale that videos have.
-    private static func quantizer(_ quality: Double) -> Int64 {
-        Int64(min(max((40 - 38 * quality).rounded(), 0), 51))
     }
 }

@@ -5,6 +5,7 @@ internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
+internal import HWImages
 
 /// One run of `hwctl encode` to an image sequence: pictures and videos → one session → a track, and alpha through another one.
 struct SequenceEncodeJob {
@@ -17,9 +18,7 @@ struct SequenceEncodeJob {
         try checkCover()
         let daemon = try Daemon.findAndReport()
         let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
-        let encoder = StillEncoder(
-            daemon: daemon, specification: request.specification, properties: request.properties,
-            interruption: interruption)
+        let encoder = request.encoder(daemon, interruption)
         let series = PictureSeries(request.inputs, source, frameRate: request.frameRate)
         guard let first = try series.next() else {
             throw MediaError(.badInput, "\(request.inputs[0]): its picture cannot be decoded")

@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWImages
 
 /// One run of `hwctl decode` on a HEIC file: items → sessions → canvas → file.
 struct StillDecodeJob {
@@ -40,22 +41,22 @@ struct StillDecodeJob {
         interruption.onSignal {}
         // Before the input: an output that cannot be written is reported before anything is decoded.
         let output = try StillOutput(request.output, inputs: [input.path])
-        let id = try picture()
+        let id = try input.picture(request.item)
         let exif = try exif(of: id)
         if request.exif != nil, exif == nil {
             throw MediaError(.badInput, "\(input.path): item \(id) has no Exif")
         }
         var daemon: Daemon?
-        let tiles = StillTiles(input, request.specification) {
+        let sessions = PictureSessions(interruption) {
             if let daemon { return daemon }
             let found = try Daemon.findAndReport()
             daemon = found
             return found
-        } isInterrupted: {
-            interruption.isSet
         }
+        let tiles = StillTiles(input, request.specification, sessions, local: .hwctl)
         let start = Progress(total: nil)
-        let shown = try source(of: id)
+        let shown = try input.source(
+            of: id, auxiliary: request.auxiliary.map { ($0.kind, $0.rawValue) }, thumbnail: request.thumbnail)
         let alpha = try alpha(of: shown, output)
         var (canvas, color) = try StillPainter(input: input, tiles: tiles)
             .paint(shown, part: request.region, alpha: alpha)
@@ -78,28 +79,6 @@ struct StillDecodeJob {
             input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
             seconds: start.seconds, bytes: bytes
         ).report(json: request.json)
-    }
-
-    /// The picture that was asked for.
-    private func picture() throws -> UInt32 {
-        guard let id = request.item ?? file.primary else {
-            throw MediaError(.badInput, "\(input.path) has no picture: it is an image sequence")
-        }
-        _ = try input.naming { () throws(HEIFError) in try file.picture(id) }
-        return id
-    }
-
-    /// The item that is decoded: the picture, its auxiliary picture, or a thumbnail that suffices.
-    private func source(of id: UInt32) throws -> UInt32 {
-        if let auxiliary = request.auxiliary {
-            let found = file.auxiliaries(of: id).first { $0.kind == auxiliary.kind }?.picture.item.id
-            guard let found = found ?? (auxiliary == .gainmap ? file.toneMaps(of: id).first?.gainMap : nil) else {
-                throw MediaError(.badInput, "\(input.path): item \(id) has no picture \"\(auxiliary.rawValue)\"")
-            }
-            return found
-        }
-        guard let most = request.thumbnail else { return id }
-        return file.thumbnails(of: id).first { max($0.shownWidth, $0.shownHeight) >= most }?.item.id ?? id
     }
 
     /// The alpha that the output holds; nil without one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWImages
 
 /// What `hwctl decode` reports of a HEIC picture.
 struct StillDecodeSummary: CommandSummary {

@@ -5,6 +5,7 @@ internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
+internal import HWImages
 
 /// One run of `hwctl encode` to a HEIC file: pictures → tiles → sessions → items.
 struct StillEncodeJob {
@@ -46,12 +47,12 @@ struct StillEncodeJob {
         }
 
         /// What codes alpha.
-        func alphaEncoder(_ encoder: StillEncoder) -> StillEncoder {
-            var properties = properties
-            if let alphaQP { properties[.qp] = .int(alphaQP) }
-            return StillEncoder(
-                daemon: encoder.daemon, specification: specification, properties: properties,
-                interruption: encoder.interruption)
+        func alphaEncoder(_ encoder: StillEncoder) -> StillEncoder { encoder.with(quantizer: alphaQP) }
+
+        /// What codes pictures.
+        func encoder(_ daemon: Daemon, _ interruption: Interruption) -> StillEncoder {
+            StillEncoder(
+                PictureSessions(interruption) { daemon }, specification: specification, properties: properties)
         }
     }
 
@@ -72,14 +73,12 @@ struct StillEncodeJob {
         }
         let daemon = try Daemon.findAndReport()
         let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
-        let encoder = StillEncoder(
-            daemon: daemon, specification: request.specification, properties: request.properties,
-            interruption: interruption)
-        var contents = StillFileContents([])
+        var composer = composer(request.encoder(daemon, interruption), profile)
         var created: CreateCompressionSession.Reply?
-        (contents.exif, contents.xmp, contents.primary) = (described[request.cover].tiff, xmp, request.cover)
+        (composer.contents.exif, composer.contents.xmp) = (described[request.cover].tiff, xmp)
         for (index, path) in request.inputs.enumerated() {
-            let (pixels, isUpright) = try source.read(path)
+            var (pixels, isUpright) = try source.read(path)
+            pixels.isPremultiplied = request.source.alpha == .premultiplied
             pixels.note(path)
             if described[index].isUncalibrated, profile == nil, pixels.profile == nil,
                 request.source.primaries == nil
@@ -89,70 +88,31 @@ struct StillEncodeJob {
                     "\(path): Exif states an uncalibrated color space and there is no ICC profile; use --primaries p3 if it is Display P3"
                 )
             }
-            let reply = try add(
-                pixels, profile, isUpright ? .upright : described[index].orientation, to: &contents, encoder)
+            let reply = try composer.add(pixels, isUpright ? .upright : described[index].orientation)
             created = created ?? reply
         }
-        try addMaps(to: &contents, encoder)
+        try addMaps(to: &composer)
+        let contents = composer.contents
         let bytes = try contents.write(to: request.output, inputs: request.readFiles)
         guard let created else { return }
         try StillEncodeSummary(request, created, contents, seconds: progress.seconds, bytes: bytes)
             .report(json: request.json)
     }
 
-    /// Codes a picture with what belongs to it.
-    private func add(
-        _ pixels: StillPixels, _ profile: [UInt8]?, _ orientation: Orientation,
-        to contents: inout StillFileContents,
-        _ encoder: StillEncoder
-    ) throws -> CreateCompressionSession.Reply {
-        let index = contents.pictures.count
-        var (still, created) = try encoder.encode(pixels.canvas, color: pixels.color, tile: request.tile)
-        pixels.describe(&still, profile)
-        still.picture.orientation = orientation
-        contents.pictures.append(still)
-        if index == request.cover { contents.thumbnail = try thumbnail(pixels, profile, encoder) }
-        if let alpha = pixels.alpha {
-            let (still, _) = try request.alphaEncoder(encoder).encode(alpha, color: nil, tile: request.tile)
-            var auxiliary = StillFileContents.Auxiliary(.alpha, still, of: index)
-            auxiliary.isPremultiplied = request.source.alpha == .premultiplied
-            contents.auxiliaries.append(auxiliary)
-        }
-        return created
-    }
-
-    private func thumbnail(
-        _ pixels: StillPixels, _ profile: [UInt8]?, _ encoder: StillEncoder
-    ) throws -> CodedStill? {
-        let canvas = pixels.canvas
-        guard request.thumbnail > 0, max(canvas.width, canvas.height) > request.thumbnail else { return nil }
-        let size = StillCanvas.size(canvas.width, canvas.height, within: request.thumbnail)
-        func even(_ side: Int) -> Int { max(2, (side + 1) / 2 * 2) }
-        let small = try canvas.scaled(width: even(size.width), height: even(size.height))
-        var (still, _) = try encoder.encode(small, color: pixels.color, tile: 0)
-        pixels.describe(&still, profile)
-        return still
+    private func composer(_ encoder: StillEncoder, _ profile: [UInt8]?) -> StillComposer {
+        var options = StillComposer.Options()
+        (options.tile, options.thumbnail, options.cover) = (request.tile, request.thumbnail, request.cover)
+        (options.profile, options.alphaQP) = (profile, request.alphaQP)
+        return StillComposer(encoder, options) { try $0.scaled(width: $1, height: $2) }
     }
 
     /// Adds the depth and the gain map of the cover.
-    private func addMaps(to contents: inout StillFileContents, _ encoder: StillEncoder) throws {
+    private func addMaps(to composer: inout StillComposer) throws {
         for (kind, path) in [(AuxiliaryKind.depth, request.depthMap), (.gainMap, request.gainMap)] {
             guard let path else { continue }
             var options = StillReader.Options()
             options.isGray = true
-            let gray = try StillReader.read(path, options)
-            let (still, _) = try encoder.encode(gray.canvas, color: nil, tile: request.tile)
-            var auxiliary = StillFileContents.Auxiliary(kind, still, of: request.cover)
-            if kind == .gainMap { auxiliary.xmp = Self.gainMapXMP }
-            contents.auxiliaries.append(auxiliary)
+            try composer.add(try StillReader.read(path, options).canvas, as: kind, of: request.cover)
         }
     }
-
-    /// What readers of Apple's gain maps look for.
-    private static let gainMapXMP = Array(
-        """
-        <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\
-        <rdf:Description rdf:about="" xmlns:HDRGainMap="http://ns.apple.com/HDRGainMap/1.0/" \
-        HDRGainMap:HDRGainMapVersion="65536"/></rdf:RDF></x:xmpmeta>
-        """.utf8)
 }

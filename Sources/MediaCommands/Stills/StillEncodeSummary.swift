@@ -3,6 +3,7 @@ internal import HWDControlCommands
 internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDWire
+internal import HWImages
 
 /// What `hwctl encode` reports of a HEIC file.
 struct StillEncodeSummary: CommandSummary {

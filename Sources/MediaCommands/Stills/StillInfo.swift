@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
 internal import HWDHEIF
-internal import HWDMediaFile
+internal import HWImages
 
 /// What `hwctl info` says of a file of still pictures.
 struct StillInfo: Encodable {

@@ -3,6 +3,7 @@ internal import HWDControlCommands
 internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWImages
 
 /// The file that a decoded still picture is written to.
 struct StillOutput {

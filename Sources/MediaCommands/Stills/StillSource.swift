@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWImages
 
 /// Reads the pictures that `hwctl encode` puts into HEIC files.
 struct StillSource {
@@ -23,7 +24,8 @@ struct StillSource {
 
     /// A picture of a HEIC file, as it is shown.
     private func read(_ still: StillInput, _ primary: UInt32) throws -> StillPixels {
-        let tiles = StillTiles(still, [:], daemon: { daemon }, isInterrupted: { interruption.isSet })
+        let tiles = StillTiles(
+            still, [:], PictureSessions(interruption) { daemon }, local: .hwctl)
         let (canvas, color) = try StillPainter(input: still, tiles: tiles).paint(primary, part: nil, alpha: nil)
         var pixels = StillPixels(canvas: canvas, color: color.color)
         pixels.profile = color.profile
@@ -77,14 +79,5 @@ extension StillPixels {
     func note(_ path: String) {
         if hasAlpha, alpha == nil { Console.note("\(path): alpha is left out; --alpha straight keeps it") }
         if hasDeepAlpha, alpha != nil { Console.note("\(path): alpha of more than 8 bits becomes 8 bits") }
-    }
-
-    /// Describes a coded form of the picture.
-    func describe(_ still: inout CodedStill, _ profile: [UInt8]?) {
-        let points = ColorInformation.CodePoints(
-            primaries: Int(color.primaries), transfer: Int(color.transfer), matrix: Int(color.matrix),
-            isFullRange: color.isFullRange)
-        still.picture.colors =
-            ((profile ?? self.profile).map { [.profile($0, isRestricted: false)] } ?? []) + [.codePoints(points)]
     }
 }

@@ -3,6 +3,7 @@
 internal import CHWDLibAV
 internal import HWDBoxes
 internal import Glibc
+internal import HWDSystem
 
 /// Edits the `moov` of a finished file and moves it in front of the samples ("fast start").
 ///

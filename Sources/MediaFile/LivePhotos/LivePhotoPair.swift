@@ -4,6 +4,7 @@ internal import Glibc
 internal import HWDBoxes
 internal import HWDHEIF
 internal import HWDSystem
+internal import HWImages
 
 /// Both parts of a Live Photo.
 public enum LivePhotoPair {
@@ -35,9 +36,10 @@ public enum LivePhotoPair {
         guard let still = try StillInput.open(request.still.input), let primary = still.file.primary else {
             throw MediaError(.badInput, "\(request.still.input) is no HEIC file")
         }
-        let (edit, keepsNote) = try still.naming { () throws(HEIFError) in
-            try exif(still, primary, request.identifier)
-        }
+        let (edit, keepsNote): (FileEdit, Bool)
+        do throws(HEIFError) {
+            (edit, keepsNote) = try exif(still, primary, request.identifier)
+        } catch { throw MediaError(error, still.path) }
         let picture = try copy(request.still)
         for patch in edit.patches { try put(patch.bytes, picture, at: patch.offset) }
         try put(edit.appended, picture, at: still.source.length)
@@ -58,8 +60,7 @@ public enum LivePhotoPair {
             throw MediaError(.badInput, "\(path) is no HEIC file")
         }
         guard let item = still.file.metadata(of: primary).first(where: { $0.kind == .exif }) else { return nil }
-        let tiff = try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
-        return ExifFields(tiff: tiff)?.contentIdentifier
+        return ExifFields(tiff: try still.tiff(of: item.id))?.contentIdentifier
     }
 
     private static func exif(

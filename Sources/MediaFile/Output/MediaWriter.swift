@@ -2,6 +2,7 @@
 internal import HWDBoxes
 internal import HWDHEVC
 internal import Synchronization
+internal import HWDSystem
 
 /// Writes HEVC to a file or to standard output ("-").
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDSystem
 
 /// Writes concatenated raw frames to a file, which gets its name when it is complete, or to standard output ("-").
 public final class RawFrameWriter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEIF
+internal import HWImages
 
 /// Reads the Exif of files: TIFF structures, JPEG, PNG and HEIF files.
 public enum ExifSource {
@@ -14,7 +15,7 @@ public enum ExifSource {
             guard let primary = still.file.primary,
                 let item = still.file.metadata(of: primary).first(where: { $0.kind == .exif })
             else { return nil }
-            return try still.naming { () throws(HEIFError) in try still.file.exif(item.id, from: still.source) }
+            return try still.tiff(of: item.id)
         }
         let head = try WholeFile.beginning(path, most: 4)
         if head.starts(with: [0xFF, 0xD8]) { return jpeg(try WholeFile.beginning(path, most: maxBytes)) }

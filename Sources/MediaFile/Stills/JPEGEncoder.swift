@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDLibAV
-public import HWDModel
+package import HWDModel
+package import HWImages
 
 /// Writes pictures as JPEG files for sharing: 8 bits, the matrix of BT.601 at full range (JFIF), with Exif and an ICC profile.
 public enum JPEGEncoder {
@@ -27,7 +28,7 @@ public enum JPEGEncoder {
     ///
     /// - Parameter color: the matrix and range of its samples.
     /// - Throws: `unsupported` where libavcodec lacks JPEG, or for pictures that are too large for it.
-    public static func encode(
+    package static func encode(
         _ canvas: StillCanvas, color: ColorDescription, _ metadata: Metadata
     ) throws(MediaError) -> [UInt8] {
         let failure = MediaError(

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDBoxes
-public import HWDHEIF
+package import HWDHEIF
 internal import HWDHEVC
 internal import HWDLibAV
-public import HWDModel
+package import HWDModel
+internal import HWImages
 
 /// Decodes coded items with libavcodec in this process: those that no session takes, such as AVCI, JPEG and 4:0:0.
-public final class StillItemDecoder {
+package final class StillItemDecoder: ItemDecoder {
     private let name: String
     private let codec: CodecContext
     /// What precedes the data of each item: the tables of JPEG.
@@ -18,7 +19,7 @@ public final class StillItemDecoder {
     /// The decoder of a picture's codec.
     ///
     /// - Throws: `unsupported` for a codec that libavcodec lacks, `badInput` for a damaged configuration.
-    public init(_ picture: PictureDescription, path: String) throws(MediaError) {
+    package init(_ picture: PictureDescription, path: String) throws(MediaError) {
         let item = picture.item
         name = "\(path): item \(item.id)"
         let (id, configuration, tables) = try Self.codec(picture, name)
@@ -73,7 +74,7 @@ public final class StillItemDecoder {
     /// Decodes one item and calls `body` with its planes in a planar format.
     ///
     /// - Throws: `badInput` where the data are damaged; what `body` throws.
-    public func decode(
+    package func decode(
         _ data: [UInt8], as format: PixelFormat, _ body: (_ planes: [PlaneView], _ size: PixelRect) throws -> Void
     ) throws {
         let bytes = prefix + data
@@ -102,18 +103,5 @@ public final class StillItemDecoder {
             converter.convert(frame, to: scratch.planes)
         else { throw MediaError(.unsupported, "\(name) has samples that cannot be converted") }
         try body(PlaneView.planes(of: scratch.pointer), size)
-    }
-}
-
-extension PictureDescription {
-    /// The hvcC record of an HEVC picture; nil for other codecs.
-    public var recordBytes: [UInt8]? {
-        guard ["hvc1", "hev1"].contains(item.type) else { return nil }
-        return try? hevc?.bytes()
-    }
-
-    /// Whether sessions decode it: 4:2:0 of 8 or 10 bits.
-    public var isForSessions: Bool {
-        recordBytes != nil && hevc?.chromaFormatIdc == 1 && (hevc?.bitDepthLumaMinus8 ?? 8) <= 2
     }
 }

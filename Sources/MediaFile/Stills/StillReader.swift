@@ -2,24 +2,7 @@
 internal import CHWDLibAV
 internal import HWDLibAV
 public import HWDModel
-
-/// A picture to encode: samples of 4:2:0, and what its file says of them.
-public struct StillPixels {
-    /// `yu12` or `i010`.
-    public var canvas: StillCanvas
-    /// Alpha as luma of 8 bits at full range; nil without.
-    public var alpha: StillCanvas?
-    /// The color of the samples.
-    public var color: ColorDescription
-    /// The file's ICC profile; nil without one.
-    public var profile: [UInt8]?
-    /// Whether the file has alpha, which may have been left out.
-    public var hasAlpha = false
-    /// Whether that alpha has more than 8 bits, which become 8.
-    public var hasDeepAlpha = false
-
-    public init(canvas: StillCanvas, color: ColorDescription) { (self.canvas, self.color) = (canvas, color) }
-}
+package import HWImages
 
 /// Reads the pictures of any file that libavformat opens, as samples for still pictures.
 ///
@@ -60,7 +43,7 @@ public final class StillReader {
     /// Reads the first picture of a file.
     ///
     /// - Throws: `badInput`, `unsupported` for a file without a picture that can be decoded or without the alpha that is wanted.
-    public static func read(_ path: String, _ options: Options) throws(MediaError) -> StillPixels {
+    package static func read(_ path: String, _ options: Options) throws(MediaError) -> StillPixels {
         guard let pixels = try StillReader(path, options).next() else {
             throw MediaError(.badInput, LibAVLog.explain("\(path): its picture cannot be decoded"))
         }
@@ -96,7 +79,7 @@ public final class StillReader {
     /// The next picture; nil at the end.
     ///
     /// - Throws: `badInput`, `unsupported` for one that cannot be read, and for a file that is cut off.
-    public func next() throws(MediaError) -> StillPixels? {
+    package func next() throws(MediaError) -> StillPixels? {
         for _ in 0..<Self.maxPackets {
             switch decoder.receive(frame) {
             case .frame: return try takeFrame()
@@ -166,7 +149,7 @@ public final class StillReader {
         let depth = options.isGray ? 8 : options.bitDepth ?? (SampleFormats.bitDepth(source) > 8 ? 10 : 8)
         let (from, to) = colors(ColorDescription(frame.pointee), traits, height: height)
         var pixels = StillPixels(
-            canvas: try StillCanvas(depth > 8 ? .i010 : .yu12, width: width, height: height), color: to)
+            canvas: try Self.canvas(depth > 8 ? .i010 : .yu12, width: width, height: height), color: to)
         pixels.hasAlpha = traits.hasAlpha
         pixels.hasDeepAlpha = traits.hasAlpha && SampleFormats.bitDepth(source) > 8
         pixels.profile = Self.profile(frame)
@@ -175,7 +158,7 @@ public final class StillReader {
             guard let samples = AlphaSamples(source) else {
                 throw MediaError(.badInput, "\(path) has no alpha: leave --alpha out")
             }
-            let alpha = try StillCanvas(.yu12, width: width, height: height)
+            let alpha = try Self.canvas(.yu12, width: width, height: height)
             alpha.makeGray()
             samples.read(frame, into: alpha.planes[0].base, alpha.planes[0].stride, (width, height))
             pixels.alpha = alpha
@@ -190,6 +173,14 @@ public final class StillReader {
         guard convert(frame, source, from, to, pixels.canvas) else { throw failure }
         if options.isGray { pixels.canvas.makeGray() }
         return pixels
+    }
+
+    private static func canvas(
+        _ format: PixelFormat, width: Int, height: Int
+    ) throws(MediaError) -> StillCanvas {
+        do throws(ImageError) { return try StillCanvas(format, width: width, height: height) } catch {
+            throw MediaError(error)
+        }
     }
 
     /// The color of the file's samples, and of those that are made.

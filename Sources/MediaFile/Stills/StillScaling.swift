@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDLibAV
-internal import HWDModel
+package import HWImages
 
 extension StillCanvas {
-    /// The size of a picture that fits a square, with its proportions; its own where it fits already.
-    public static func size(_ width: Int, _ height: Int, within most: Int) -> (width: Int, height: Int) {
-        guard max(width, height) > most else { return (width, height) }
-        let scale = Double(most) / Double(max(width, height))
-        func side(_ length: Int) -> Int { max(1, Int((Double(length) * scale).rounded())) }
-        return (side(width), side(height))
-    }
-
     /// The picture in another size, by swscale's area average, which suits pictures that become small.
     /// - Throws: `unsupported` where swscale cannot scale it.
-    public func scaled(width newWidth: Int, height newHeight: Int) throws(MediaError) -> StillCanvas {
+    package func scaled(width newWidth: Int, height newHeight: Int) throws(ImageError) -> StillCanvas {
         let target = try StillCanvas(format, width: newWidth, height: newHeight)
         let pixels = SampleFormats.libAV(format)
         guard
             let context = sws_getContext(
                 Int32(width), Int32(height), pixels, Int32(newWidth), Int32(newHeight), pixels,
                 Int32(SWS_AREA | SWS_ACCURATE_RND), nil, nil, nil)
-        else { throw MediaError(.unsupported, "a picture of \(width)x\(height) cannot be scaled") }
+        else { throw ImageError(.unsupported, "a picture of \(width)x\(height) cannot be scaled") }
         defer { sws_freeContext(context) }
         var sources = planes.map { UnsafePointer($0.base.assumingMemoryBound(to: UInt8.self)) as UnsafePointer? }
         var targets = target.planes.map { $0.base.assumingMemoryBound(to: UInt8.self) as UnsafeMutablePointer? }
@@ -34,7 +26,7 @@ extension StillCanvas {
         }
         guard sws_scale(context, sources, strides, 0, Int32(height), targets, targetStrides) == Int32(newHeight)
         else {
-            throw MediaError(.unsupported, "a picture of \(width)x\(height) cannot be scaled")
+            throw ImageError(.unsupported, "a picture of \(width)x\(height) cannot be scaled")
         }
         return target
     }

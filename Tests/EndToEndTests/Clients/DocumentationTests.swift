@@ -3,12 +3,13 @@ import Foundation
 import HWDModel
 import Testing
 
-/// The samples in HWClient's documentation are those that are compiled and run.
+/// The samples in the documentation of HWClient and HWImages are those that are compiled and run.
 @Suite struct Documentation {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
     private static let catalogue = root.appendingPathComponent("Sources/HWClient/HWClient.docc")
+    private static let images = root.appendingPathComponent("Sources/Images/HWImages.docc/HWImages.md")
 
     private static func lines(_ file: URL) throws -> [String] {
         try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
@@ -55,10 +56,12 @@ import Testing
         #expect(pages.count >= 4)
         let inCatalogue = try pages.flatMap(Self.shown)
         #expect(inCatalogue.sorted() == (program + functions).sorted())
+        let photo = try Self.samples("Tests/SampleApp/Sources/FirstPhoto/FirstPhoto.swift")
+        #expect(try photo.count == 1 && Self.shown(Self.images) == photo)
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
-        #expect(clients.allSatisfy { (program + functions).contains($0) })
-        #expect(clients.contains(program.first ?? ""))
+        #expect(clients.allSatisfy { (program + photo + functions).contains($0) })
+        #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
     }
 
     @Test("The statuses in the catalogue are those of the library")

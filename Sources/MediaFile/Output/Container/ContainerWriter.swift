@@ -5,6 +5,7 @@ internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
+internal import HWDSystem
 
 /// Owner of an output's AVFormatContext: one HEVC track and what is kept of the source's other streams.
 ///

@@ -1,22 +1,22 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-public import HWDHEIF
+// SPDX-License-Identifier: MIT
+package import HWDHEIF
 internal import HWDHEVC
-public import HWDModel
+package import HWDModel
 
 /// The color of a picture of a HEIF file: code points of the item first, then those of its stream, then sRGB.
-public struct PictureColor: Sendable {
+package struct PictureColor: Sendable {
     /// How its samples are read.
-    public let color: ColorDescription
+    package let color: ColorDescription
     /// Its ICC profile; nil without one.
-    public let profile: [UInt8]?
+    package let profile: [UInt8]?
 
     /// sRGB with the matrix of BT.601 (ISO/IEC 23000-22 7.3.6.4).
-    public static let usual = ColorDescription(primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
+    package static let usual = ColorDescription(primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
 
     /// - Parameters:
     ///   - picture: the picture as it is shown.
     ///   - coded: the first coded picture that it is made of.
-    public init(_ picture: PictureDescription, coded: PictureDescription?) {
+    package init(_ picture: PictureDescription, coded: PictureDescription?) {
         let colors = picture.colors + (coded?.colors ?? [])
         var (profile, points): ([UInt8]?, ColorInformation.CodePoints?)
         for color in colors {
@@ -65,7 +65,7 @@ public struct PictureColor: Sendable {
     /// - Parameters:
     ///   - color: red, green and blue in 16 bits.
     ///   - depth: bits of a sample of the result.
-    public func samples(of color: [UInt16], depth: Int) -> [Int] {
+    package func samples(of color: [UInt16], depth: Int) -> [Int] {
         let (red, green, blue) = (Double(color[0]) / 65535, Double(color[1]) / 65535, Double(color[2]) / 65535)
         // H.273 8.3.
         let (kr, kb): (Double, Double) =

@@ -1,20 +1,43 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWClient
 internal import HWDBoxes
-internal import HWDControlCommands
-internal import HWDHEIF
-internal import HWDMediaFile
-internal import HWDModel
+package import HWDHEIF
+internal import HWDHEVC
+package import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Decodes the coded items of a HEIF file: HEVC through one session for all tiles that share a record, the rest in this process.
-final class StillTiles {
+/// Decodes coded items of one kind in this process.
+package protocol ItemDecoder: AnyObject {
+    /// Decodes one item and calls `body` with its planes in a planar format.
+    ///
+    /// - Throws: an error where the data are damaged; what `body` throws.
+    func decode(
+        _ data: [UInt8], as format: PixelFormat, _ body: (_ planes: [PlaneView], _ size: PixelRect) throws -> Void
+    ) throws
+}
+
+/// Decodes the coded items of a HEIF file: HEVC through one session for all tiles that share a record, the rest in this process
+/// if it can.
+package final class StillTiles {
     /// What decoded, for the report.
-    struct Decoder {
-        var id: String
-        var isHardware: Bool
-        var reason: String?
+    package struct Decoder: Sendable {
+        package var id: String
+        package var isHardware: Bool
+        package var reason: String?
+    }
+
+    /// What decodes items that no session takes.
+    package struct Local: Sendable {
+        /// The program's name.
+        package var name: String
+        /// Makes the decoder of a picture.
+        package var decoder: @Sendable (_ picture: PictureDescription, _ path: String) throws -> any ItemDecoder
+
+        package init(
+            name: String,
+            decoder: @escaping @Sendable (_ picture: PictureDescription, _ path: String) throws -> any ItemDecoder
+        ) { (self.name, self.decoder) = (name, decoder) }
     }
 
     /// One coded item, and what is done with its planes.
@@ -24,18 +47,18 @@ final class StillTiles {
     }
 
     private let input: StillInput
-    private let daemon: () throws -> Daemon
+    private let sessions: PictureSessions
     private let specification: [PropertyKey: PropertyValue]
-    private let isInterrupted: () -> Bool
+    private let local: Local?
     /// The record and the format of the open session.
     private var key: Key?
     private var session: DecompressionSession?
-    private var local: (key: [UInt8], decoder: StillItemDecoder)?
+    private var itemDecoder: (key: [UInt8], decoder: any ItemDecoder)?
     /// Items that were sent, by the number of their packet, until their pictures come.
     private var pending: [UInt64: Work] = [:]
     /// Tiles that were decoded.
-    private(set) var count = 0
-    private(set) var decoder: Decoder?
+    package private(set) var count = 0
+    package private(set) var decoder: Decoder?
     /// Bytes of the last `ahead` packets that were sent.
     private var sizes: [Int] = []
     /// Samples that were decoded, those of an item that is decoded again included.
@@ -48,17 +71,17 @@ final class StillTiles {
 
     /// The most packets that the session has not read: a decoder with many threads returns no picture until each has a packet.
     private static let ahead = 24
-    /// How often a wait checks for signals and its deadline.
-    private static let pollInterval = Duration.milliseconds(100)
     /// Bytes of a coded picture: level 6.2 allows fewer (H.265 A.4.2).
     private static let maxBytes: UInt64 = 256 << 20
 
-    init(
-        _ input: StillInput, _ specification: [PropertyKey: PropertyValue], daemon: @escaping () throws -> Daemon,
-        isInterrupted: @escaping () -> Bool
+    /// - Parameters:
+    ///   - specification: what is required of the sessions' decoder.
+    ///   - local: decodes the items that no session takes; nil refuses them.
+    package init(
+        _ input: StillInput, _ specification: [PropertyKey: PropertyValue], _ sessions: PictureSessions,
+        local: Local?
     ) {
-        (self.input, self.specification, self.daemon) = (input, specification, daemon)
-        self.isInterrupted = isInterrupted
+        (self.input, self.specification, self.sessions, self.local) = (input, specification, sessions, local)
     }
 
     deinit { session?.invalidate() }
@@ -69,11 +92,11 @@ final class StillTiles {
     /// - Throws: what a damaged item, the session and `paint` throw.
     func decode(_ works: [Work], as format: PixelFormat) throws {
         for work in works {
-            if isInterrupted() { throw CommandFailure.interrupted }
+            try sessions.checkCancellation()
             let picture = try input.naming { () throws(HEIFError) in try input.file.picture(work.item) }
             samples += picture.width * picture.height
             guard samples <= HEIFLimits.paintedPixels else {
-                throw MediaError(.unsupported, "\(input.path): too many samples would be decoded for one picture")
+                throw ImageError(.unsupported, "\(input.path): too many samples would be decoded for one picture")
             }
             let data = try input.naming { () throws(HEIFError) in
                 try input.file.data(of: work.item, from: input.source, limit: Self.maxBytes)
@@ -102,14 +125,12 @@ final class StillTiles {
         session?.invalidate()
         (session, key) = (nil, wanted)
         guard picture.isForSessions else { return nil }
-        let daemon = try daemon()
+        let daemon = try sessions.daemon()
         do throws(ClientError) {
             let parameters = CreateDecompressionSession.Parameters(
                 formatDescription: bytes, timeBase: Rational(1), pixelFormat: format,
-                decoderSpecification: specification, properties: SessionRequest.properties)
-            let made = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-                try DecompressionSession(daemon, parameters)
-            }
+                decoderSpecification: specification, properties: sessions.properties)
+            let made = try sessions.decompression(daemon, parameters)
             session = made
             decoder = Decoder(
                 id: made.created.decoderID, isHardware: made.created.usingHardware,
@@ -123,27 +144,36 @@ final class StillTiles {
     private func decodeHere(
         _ work: Work, _ picture: PictureDescription, _ data: [UInt8], _ format: PixelFormat
     ) throws {
+        guard let local else { throw refusal(picture) }
         if specification[.requireHardwareDecoder] == .bool(true) {
-            throw CommandFailure(
-                .unavailable,
+            throw ImageError(
+                .noHardware,
                 "hardware is required, but item \(work.item) (\(picture.item.type)) is decoded in this process")
         }
         let configuration =
             Array(picture.item.type.description.utf8) + (picture.recordBytes ?? [])
             + picture.codecConfigurations.flatMap(\.fields)
-        let decoder: StillItemDecoder
-        if let local, local.key == configuration {
-            decoder = local.decoder
+        let decoder: any ItemDecoder
+        if let itemDecoder, itemDecoder.key == configuration {
+            decoder = itemDecoder.decoder
         } else {
-            decoder = try StillItemDecoder(picture, path: input.path)
-            local = (configuration, decoder)
+            decoder = try local.decoder(picture, input.path)
+            itemDecoder = (configuration, decoder)
         }
         if self.decoder == nil {
             self.decoder = Decoder(
-                id: "hwctl", isHardware: false,
-                reason: "this kind of \(picture.item.type) is decoded by hwctl itself")
+                id: local.name, isHardware: false,
+                reason: "this kind of \(picture.item.type) is decoded by \(local.name) itself")
         }
         try decoder.decode(data, as: format, work.paint)
+    }
+
+    private func refusal(_ picture: PictureDescription) -> ImageError {
+        let name = "\(input.path): item \(picture.item.id) is of type \"\(picture.item.type)\""
+        guard picture.recordBytes != nil else {
+            return ImageError(.unsupported, "\(name); only HEVC is decoded")
+        }
+        return ImageError(.unsupported, "\(name) in a format that sessions do not decode: 4:2:0 of 8 or 10 bits is")
     }
 
     /// Waits for all pictures that were sent.
@@ -164,29 +194,31 @@ final class StillTiles {
     ///
     /// Pictures are not counted: how many packets a decoder takes before it returns the first depends on its threads.
     private func waitForRoom(_ session: DecompressionSession) throws {
-        var deadline = MonotonicTime.now + SessionTimeout.limit
+        var deadline = MonotonicTime.now + sessions.maxSilence
         while true {
-            if isInterrupted() { throw CommandFailure.interrupted }
+            try sessions.checkCancellation()
             let isFull = isFull(session)
-            if let event = try session.nextEvent(timeout: isFull ? Self.pollInterval : .zero) {
+            if let event = try session.nextEvent(timeout: isFull ? PictureSessions.pollInterval : .zero) {
                 try take(event, session)
-                deadline = MonotonicTime.now + SessionTimeout.limit
+                deadline = MonotonicTime.now + sessions.maxSilence
             } else if !isFull {
                 return
             } else if MonotonicTime.now > deadline {
-                throw SessionTimeout.failure
+                throw sessions.silence
             }
         }
     }
 
     /// Waits for the next event and takes it; returns whether everything that was sent is done.
     private func takeEvent(_ session: DecompressionSession) throws -> Bool {
-        let deadline = MonotonicTime.now + SessionTimeout.limit
+        let deadline = MonotonicTime.now + sessions.maxSilence
         while MonotonicTime.now < deadline {
-            if isInterrupted() { throw CommandFailure.interrupted }
-            if let event = try session.nextEvent(timeout: Self.pollInterval) { return try take(event, session) }
+            try sessions.checkCancellation()
+            if let event = try session.nextEvent(timeout: PictureSessions.pollInterval) {
+                return try take(event, session)
+            }
         }
-        throw SessionTimeout.failure
+        throw sessions.silence
     }
 
     /// Takes an event; returns whether everything that was sent is done.
@@ -208,11 +240,11 @@ final class StillTiles {
         let picture = frame.description
         guard let work = pending.removeValue(forKey: picture.frameID), let base = frame.memory.bytes.baseAddress
         else {
-            throw MediaError(.badInput, "\(input.path): an item has several pictures")
+            throw ImageError(.damaged, "\(input.path): an item has several pictures")
         }
         guard !picture.flags.contains(.damaged) else { throw damaged(work.item, "its coded picture is damaged") }
         guard picture.format == key?.format else {
-            throw CommandFailure(.software, "the session returned \(picture.format.rawValue) pictures")
+            throw ImageError(.fault, "the session returned \(picture.format.rawValue) pictures")
         }
         try picture.layout.validate(
             picture.format, width: Int(picture.width), height: Int(picture.height),
@@ -221,8 +253,21 @@ final class StillTiles {
             picture.layout.planes(at: base), PixelRect(width: Int(picture.width), height: Int(picture.height)))
     }
 
-    private func damaged(_ item: UInt32?, _ reason: String) -> MediaError {
+    private func damaged(_ item: UInt32?, _ reason: String) -> ImageError {
         let name = item.map { "item \($0)" } ?? "an item"
-        return MediaError(.badInput, "\(input.path): \(name) cannot be decoded: \(reason)")
+        return ImageError(.damaged, "\(input.path): \(name) cannot be decoded: \(reason)")
+    }
+}
+
+extension PictureDescription {
+    /// The hvcC record of an HEVC picture; nil for other codecs.
+    package var recordBytes: [UInt8]? {
+        guard ["hvc1", "hev1"].contains(item.type) else { return nil }
+        return try? hevc?.bytes()
+    }
+
+    /// Whether sessions decode it: 4:2:0 of 8 or 10 bits.
+    package var isForSessions: Bool {
+        recordBytes != nil && hevc?.chromaFormatIdc == 1 && (hevc?.bitDepthLumaMinus8 ?? 8) <= 2
     }
 }

@@ -1,31 +1,31 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import Glibc
-public import HWDHEIF
-public import HWDModel
+package import HWDHEIF
+package import HWDModel
 
 /// The picture that parts of decoded ones are copied to, turned as their items say.
-public final class StillCanvas {
+package final class StillCanvas {
     /// `yu12`, `i010` or `yuva`.
-    public let format: PixelFormat
-    public let width: Int
-    public let height: Int
+    package let format: PixelFormat
+    package let width: Int
+    package let height: Int
     /// Where the planes are in `memory`.
-    public let layout: FrameLayout
+    package let layout: FrameLayout
     private let pool: UnsafeMutableRawBufferPointer
 
     /// The most samples; larger pictures are decoded in parts.
-    public static let maxSamples = 1 << 28
+    package static let maxSamples = 1 << 28
 
     /// A canvas of black; its pages cost memory when they are written.
     /// - Throws: `unsupported` for a canvas that is too large for memory.
-    public init(_ format: PixelFormat, width: Int, height: Int) throws(MediaError) {
+    package init(_ format: PixelFormat, width: Int, height: Int) throws(ImageError) {
         let packed = FrameLayout.packed(format, width: width, height: height)
         guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width * height <= Self.maxSamples,
             let base = calloc(packed.size, 1)
         else {
-            throw MediaError(
+            throw ImageError(
                 .unsupported,
-                "a picture of \(width)x\(height) is too large to be decoded at once: --region decodes a part of it")
+                "a picture of \(width)x\(height) is too large to be held at once: decode a region of it")
         }
         (self.format, self.width, self.height, layout) = (format, width, height, packed.layout)
         pool = UnsafeMutableRawBufferPointer(start: base, count: packed.size)
@@ -34,24 +34,17 @@ public final class StillCanvas {
     deinit { free(pool.baseAddress) }
 
     /// The samples, valid as long as the canvas.
-    public var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(pool) }
-
-    /// All of it.
-    public func view() throws(SessionError) -> PictureView {
-        try PictureView(
-            memory: memory, layout: layout, format: format, width: width, height: height,
-            part: PictureRectangle(x: 0, y: 0, width: UInt32(width), height: UInt32(height)))
-    }
+    package var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(pool) }
 
     /// The planes, for writing; valid as long as the canvas.
-    var planes: [MutablePlaneView] {
+    package var planes: [MutablePlaneView] {
         guard let base = pool.baseAddress else { return [] }
         return layout.mutablePlanes(at: base)
     }
 
     /// Copies a part of a picture in the canvas's format; alpha stays.
     /// - Parameter source: planes of Y', Cb and Cr, which hold the part.
-    public func paint(_ source: [PlaneView], _ copy: DecodePlan.Copy) {
+    package func paint(_ source: [PlaneView], _ copy: DecodePlan.Copy) {
         guard source.count >= 3 else { return }
         let target = planes
         for plane in 0..<3 {
@@ -60,13 +53,13 @@ public final class StillCanvas {
     }
 
     /// Copies the luma of a part of a picture of 8 bits to the canvas's alpha.
-    public func paintAlpha(_ source: [PlaneView], _ copy: DecodePlan.Copy) {
+    package func paintAlpha(_ source: [PlaneView], _ copy: DecodePlan.Copy) {
         guard format == .yuva, let luma = source.first else { return }
         paint(StillCopy(copy, isChroma: false), luma, planes[3])
     }
 
     /// Sets the alpha of the whole canvas to opaque.
-    public func makeOpaque() {
+    package func makeOpaque() {
         guard format == .yuva else { return }
         let alpha = planes[3]
         for row in 0..<height { memset(alpha.base + row * alpha.stride, 255, width) }
@@ -74,9 +67,9 @@ public final class StillCanvas {
 
     /// The picture with an opaque alpha.
     /// - Throws: what making a canvas throws.
-    public func withOpaqueAlpha() throws(MediaError) -> StillCanvas {
+    package func withOpaqueAlpha() throws(ImageError) -> StillCanvas {
         guard format == .yu12 else {
-            throw MediaError(.unsupported, "a picture of 10 bits cannot be written as yuva, which has 8")
+            throw ImageError(.unsupported, "a picture of 10 bits cannot be written as yuva, which has 8")
         }
         let opaque = try StillCanvas(.yuva, width: width, height: height)
         for (plane, target) in opaque.planes.prefix(3).enumerated() {
@@ -90,7 +83,7 @@ public final class StillCanvas {
     }
 
     /// The picture turned: mirrored, then in quarter turns counter-clockwise.
-    public func turned(_ orientation: Orientation) throws(MediaError) -> StillCanvas {
+    package func turned(_ orientation: Orientation) throws(ImageError) -> StillCanvas {
         let isTransposed = orientation.turns % 2 == 1
         let target = try StillCanvas(
             format, width: isTransposed ? height : width, height: isTransposed ? width : height)
@@ -103,18 +96,8 @@ public final class StillCanvas {
         return target
     }
 
-    /// Copies a picture of the same size and format.
-    public func copy(_ picture: PictureView) {
-        for (plane, target) in planes.enumerated() {
-            guard let source = picture.plane(plane) else { return }
-            target.copyRows(
-                of: source, rowBytes: format.rowBytes(plane: plane, width: width),
-                rows: format.rows(plane: plane, height: height))
-        }
-    }
-
     /// Sets chroma to gray.
-    public func makeGray() {
+    package func makeGray() {
         let gray = 1 << (format.bitDepth - 1)
         for plane in planes[1...2] {
             for row in 0..<format.rows(plane: 1, height: height) {
@@ -131,7 +114,7 @@ public final class StillCanvas {
     }
 
     /// Copies a part of the picture, whose place is even; what is beyond its edges repeats the last samples.
-    public func copyTile(_ part: PixelRect, to target: [MutablePlaneView]) {
+    package func copyTile(_ part: PixelRect, to target: [MutablePlaneView]) {
         for (plane, source) in planes.prefix(3).enumerated() {
             let shift = plane > 0 ? 1 : 0
             let (columns, rows) = ((width + shift) >> shift, (height + shift) >> shift)
@@ -160,7 +143,7 @@ public final class StillCanvas {
 
     /// Fills a rectangle with a color.
     /// - Parameter samples: Y', Cb and Cr in the canvas's bit depth.
-    public func fill(_ rect: PixelRect, _ samples: [Int]) {
+    package func fill(_ rect: PixelRect, _ samples: [Int]) {
         let target = planes
         for (plane, sample) in samples.prefix(3).enumerated() {
             let shift = plane > 0 ? 1 : 0

@@ -1,27 +1,41 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWClient
-internal import HWDControlCommands
 internal import HWDHEIF
-internal import HWDMediaFile
-internal import HWDModel
-internal import HWDWire
+package import HWDModel
+package import HWDWire
 
 /// Codes pictures as key frames of compression sessions: all tiles of a picture in one session, with one quantizer.
-struct StillEncoder {
-    let daemon: Daemon
+package struct StillEncoder {
+    let sessions: PictureSessions
     let specification: [PropertyKey: PropertyValue]
     /// Speed and quantizer, the same for every tile.
-    let properties: [PropertyKey: PropertyValue]
-    let interruption: Interruption
+    private(set) var properties: [PropertyKey: PropertyValue]
 
     private static let poolID: UInt32 = 1
+
+    package init(
+        _ sessions: PictureSessions, specification: [PropertyKey: PropertyValue],
+        properties: [PropertyKey: PropertyValue]
+    ) { (self.sessions, self.specification, self.properties) = (sessions, specification, properties) }
+
+    /// The same with another quantizer; nil keeps it.
+    package func with(quantizer: Int64?) -> StillEncoder {
+        var encoder = self
+        if let quantizer { encoder.properties[.qp] = .int(quantizer) }
+        return encoder
+    }
+
+    /// The quantizer of a quality from 0 to 1, by the scale that videos have.
+    package static func quantizer(_ quality: Double) -> Int64 {
+        Int64(min(max((40 - 38 * quality).rounded(), 0), 51))
+    }
 
     /// Codes a picture.
     ///
     /// - Parameters:
     ///   - color: what the stream states; nil for auxiliary pictures, which have full range and no colors.
     ///   - tile: as of `StillTiling`.
-    func encode(
+    package func encode(
         _ canvas: StillCanvas, color: ColorDescription?, tile: Int?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
         let tiling = StillTiling(width: canvas.width, height: canvas.height, tile: tile)
@@ -44,7 +58,7 @@ struct StillEncoder {
     /// - Parameters:
     ///   - first: the first picture, whose size and format the others have.
     ///   - next: the pictures after it; nil at the end.
-    func encode(
+    package func encode(
         sequence first: StillCanvas, color: ColorDescription?, next: () throws -> StillCanvas?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
         let tiling = StillTiling(width: first.width, height: first.height, tile: 0)
@@ -77,18 +91,16 @@ struct StillEncoder {
         let parameters = CreateCompressionSession.Parameters(
             width: format.width, height: format.height, pixelFormat: format.samples, timeBase: Rational(1),
             encoderSpecification: specification,
-            properties: SessionRequest.properties.merging(properties(color)) { _, set in set })
+            properties: sessions.properties.merging(properties(color)) { _, set in set })
         // Where the picture is of a HEIF file, the session that decodes it has ended.
-        let session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-            try CompressionSession(daemon, parameters)
-        }
+        let session = try sessions.compression(try sessions.daemon(), parameters)
         defer { session.invalidate() }
         let packed = FrameLayout.packed(format.samples, width: format.width, height: format.height)
         let depth = max(1, min(session.created.maxFramesInFlight, format.count ?? .max))
         let pool = try FramePool(slotSize: packed.size, slotCount: depth)
         try session.addPool(pool, id: Self.poolID, sparing: 0)
         var run = Run(layout: packed.layout, pool: pool, count: format.count)
-        try run.code(session, interruption, fill)
+        try run.code(session, sessions, fill)
         return (run, session.created)
     }
 
@@ -134,21 +146,34 @@ struct StillEncoder {
         }
 
         mutating func code(
-            _ session: CompressionSession, _ interruption: Interruption, _ fill: Fill
+            _ session: CompressionSession, _ sessions: PictureSessions, _ fill: Fill
         ) throws {
             var isCompleted = false
             while !isCompleted {
-                if interruption.isSet { throw CommandFailure.interrupted }
+                try sessions.checkCancellation()
                 while canSend(session) { try send(session, fill) }
-                var event = try session.waitForEvent(unless: interruption) { canSend(session) }
+                var event = try wait(session, sessions)
                 while let next = event {
                     isCompleted = try take(next, session) || isCompleted
                     event = isCompleted ? nil : try session.nextEvent(timeout: .zero)
                 }
             }
             guard packets.count == sent, !packets.contains([]) else {
-                throw CommandFailure(.software, "the session returned fewer packets than pictures")
+                throw ImageError(.fault, "the session returned fewer packets than pictures")
             }
+        }
+
+        /// The next event, or nil once a picture can be sent.
+        private func wait(
+            _ session: CompressionSession, _ sessions: PictureSessions
+        ) throws -> CompressionSession.Event? {
+            let deadline = ContinuousClock.now + sessions.maxSilence
+            while ContinuousClock.now < deadline {
+                if let event = try session.nextEvent(timeout: PictureSessions.pollInterval) { return event }
+                if canSend(session) { return nil }
+                try sessions.checkCancellation()
+            }
+            throw sessions.silence
         }
 
         /// Fills a slot with the next picture and sends it; completes the session after the last one.
@@ -180,18 +205,18 @@ struct StillEncoder {
             case .formatDescription(let bytes):
                 // Coded pictures of a grid or a sequence share one record.
                 guard record.isEmpty || record == bytes else {
-                    throw CommandFailure(.unavailable, "the encoder changed its parameter sets between pictures")
+                    throw ImageError(.noHardware, "the encoder changed its parameter sets between pictures")
                 }
                 record = bytes
             case .frameReleased(let number):
                 if let slot = slots.removeValue(forKey: number) { pool.release(slot) }
             case .packet(let packet):
                 guard packet.description.frameID < UInt64(packets.count) else {
-                    throw CommandFailure(.software, "the session returned a packet of a frame that was never sent")
+                    throw ImageError(.fault, "the session returned a packet of a frame that was never sent")
                 }
                 size += packet.bytes.count
                 guard size <= Self.maxBytes else {
-                    throw CommandFailure(.badInput, "the coded pictures have more than \(Self.maxBytes >> 30) GiB")
+                    throw ImageError(.unsupported, "the coded pictures have more than \(Self.maxBytes >> 30) GiB")
                 }
                 packets[Int(packet.description.frameID)] = Array(packet.bytes)
                 try session.release(packet)

@@ -1,20 +1,20 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import HWDHEIF
 
 /// An image sequence that is written in one piece.
-public struct SequenceContents: Sendable {
+package struct SequenceContents: Sendable {
     /// The pictures, which one session coded.
-    public var pictures: CodedStill
+    package var pictures: CodedStill
     /// Straight alpha of the same size; nil if there is none.
-    public var alpha: CodedStill?
+    package var alpha: CodedStill?
     /// Ticks per second.
-    public var timeScale: UInt32
+    package var timeScale: UInt32
     /// How long each picture is shown, in ticks.
-    public var durations: [UInt32]
+    package var durations: [UInt32]
     /// The picture that readers of still pictures show, by its index.
-    public var cover = 0
+    package var cover = 0
 
-    public init(_ pictures: CodedStill, timeScale: UInt32, durations: [UInt32]) {
+    package init(_ pictures: CodedStill, timeScale: UInt32, durations: [UInt32]) {
         (self.pictures, self.timeScale, self.durations) = (pictures, timeScale, durations)
     }
 
@@ -22,14 +22,14 @@ public struct SequenceContents: Sendable {
     ///
     /// - Returns: its bytes.
     /// - Throws: `unsupported` for what an image sequence cannot hold; `cannotCreate`, `io`.
-    public func write(to path: String, inputs: [String]) throws(MediaError) -> Int {
+    package func write(to path: String, inputs: [String]) throws(ImageError) -> Int {
         var file = SequenceFile(pictures.picture, timeScale: timeScale, durations: durations)
         (file.alpha, file.cover) = (alpha?.picture, cover)
         let bytes: [UInt8]
         do throws(HEIFError) {
             bytes = try SequenceLayout(file).file(pictures.tiles, alpha: alpha?.tiles ?? [])
-        } catch { throw MediaError(error, path) }
-        try WholeFile.write(bytes, to: path, inputs: inputs)
+        } catch { throw ImageError(error, path) }
+        try ImageFile(path, inputs: inputs).finish(bytes)
         return bytes.count
     }
 }

@@ -1,20 +1,23 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDControlCommands
-internal import HWDHEIF
-internal import HWDMediaFile
-internal import HWDModel
+// SPDX-License-Identifier: MIT
+package import HWDHEIF
+package import HWDModel
 
 /// Decodes a picture of a HEIF file, or a part of it, to a canvas.
-struct StillPainter {
+package struct StillPainter {
     let input: StillInput
     let tiles: StillTiles
+
+    package init(input: StillInput, tiles: StillTiles) { (self.input, self.tiles) = (input, tiles) }
 
     /// Decodes a picture as it is shown.
     ///
     /// - Parameters:
     ///   - part: nil for all of it.
     ///   - alpha: the picture's alpha, which is joined; nil without.
-    func paint(_ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?) throws -> (StillCanvas, PictureColor) {
+    ///   - format: the canvas's format without alpha; nil is `yu12`, or `i010` for a picture of more than 8 bits.
+    package func paint(
+        _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?, as format: PixelFormat? = nil
+    ) throws -> (StillCanvas, PictureColor) {
         let (file, source) = (input.file, input.source)
         let (plan, picture) = try input.naming { () throws(HEIFError) in
             (try file.plan(id, region: part, from: source), try file.picture(id))
@@ -24,7 +27,7 @@ struct StillPainter {
         }
         let color = PictureColor(picture, coded: coded)
         let depth = (coded?.bitDepths ?? picture.bitDepths ?? [8]).max() ?? 8
-        let base: PixelFormat = depth > 8 && alpha == nil ? .i010 : .yu12
+        let base = alpha == nil ? format ?? (depth > 8 ? .i010 : .yu12) : .yu12
         let canvas = try StillCanvas(alpha == nil ? base : .yuva, width: plan.width, height: plan.height)
         try paint(plan, on: canvas, as: base, color) { canvas.paint($0, $1) }
         guard let alpha else { return (canvas, color) }
@@ -52,8 +55,8 @@ struct StillPainter {
                     StillTiles.Work(item: entry.item) { planes, size in
                         for part in entry.copies {
                             guard size.intersection(part.source) == part.source else {
-                                throw MediaError(
-                                    .badInput,
+                                throw ImageError(
+                                    .damaged,
                                     "\(input.path): item \(entry.item) codes \(size.width)x\(size.height) samples, fewer than it states"
                                 )
                             }

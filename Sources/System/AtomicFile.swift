@@ -1,17 +1,48 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-internal import CHWDLibAV
+// SPDX-License-Identifier: MIT
 internal import Glibc
-internal import HWDSystem
 
 /// A file that appears under its name only when it is complete.
 ///
 /// It is written without a name (O_TMPFILE), or under a hidden one in the target's directory where the file system
-/// lacks that, and named by `commit`. Its writer's lock guards it, so it may cross threads.
-final class AtomicFile: @unchecked Sendable {
+/// lacks that, and named by `complete`. Its writer's lock guards it, so it may cross threads.
+public final class AtomicFile: @unchecked Sendable {
+    /// Why a file is not written.
+    public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The kind of failure.
+        public enum Kind: Hashable, Sendable {
+            /// The file cannot be created.
+            case cannotCreate
+            /// Writing failed.
+            case io
+            /// The file is one that must not be replaced, or is complete already.
+            case usage
+        }
+
+        /// The kind of failure.
+        public let kind: Kind
+        /// One line that names the file.
+        public let reason: String
+        /// The line.
+        public var description: String { reason }
+
+        init(_ kind: Kind, _ reason: String) { (self.kind, self.reason) = (kind, reason) }
+
+        static func creating(_ path: String, errno error: Int32) -> Failure {
+            Failure(.cannotCreate, "\(path) cannot be created: \(text(error))")
+        }
+
+        /// The failure of a write, by its errno.
+        public static func writing(_ path: String, errno error: Int32) -> Failure {
+            Failure(.io, "\(path) cannot be written: \(text(error))")
+        }
+
+        static func text(_ error: Int32) -> String { String(cString: strerror(error)) }
+    }
+
     /// The name as the caller passed it.
-    let path: String
-    /// Open for reading and writing until `commit` or `discard`.
-    let descriptor: Int32
+    public let path: String
+    /// Open for reading and writing until `complete` or `discard`.
+    public let descriptor: Int32
     private let target: String
     private let directory: String
     private var hiddenName: String?
@@ -22,7 +53,7 @@ final class AtomicFile: @unchecked Sendable {
     ///
     /// - Parameter replaces: whether it replaces a file that has the name when it is complete.
     /// - Throws: `cannotCreate`; `usage` for an output that is an input.
-    init(path: String, inputs: [String], replaces: Bool = true) throws(MediaError) {
+    public init(_ path: String, inputs: [String] = [], replaces: Bool = true) throws(Failure) {
         (self.path, self.replaces) = (path, replaces)
         // A symbolic link stays one: its target is replaced.
         if let resolved = realpath(FileName.bytes(path), nil) {
@@ -33,7 +64,7 @@ final class AtomicFile: @unchecked Sendable {
         }
         guard let name = target.split(separator: "/", omittingEmptySubsequences: false).last, !name.isEmpty,
             name != ".", name != ".."
-        else { throw MediaError(.cannotCreate, "\(path) cannot be created: it names a directory") }
+        else { throw Failure(.cannotCreate, "\(path) cannot be created: it names a directory") }
         let parent = String(target.dropLast(name.count))
         directory = parent.isEmpty ? "./" : parent
         try Self.checkTarget(target, path, inputs)
@@ -45,18 +76,20 @@ final class AtomicFile: @unchecked Sendable {
     /// Waits until the contents are on the disk.
     ///
     /// - Throws: `io`.
-    func sync() throws(MediaError) {
+    public func flush() throws(Failure) {
         guard fsync(descriptor) == 0 else {
-            throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
+            throw .writing(path, errno: errno)
         }
     }
 
     /// Gives the file its name, replacing a file that has it; `sync` waits until the bytes are on disk.
-    func commit(sync: Bool) throws(MediaError) {
-        guard isOpen else { throw MediaError(.usage, "\(path) is already finished or discarded") }
+    ///
+    /// - Throws: `cannotCreate`; `usage` for a file that is complete or discarded.
+    public func complete(sync: Bool) throws(Failure) {
+        guard isOpen else { throw Failure(.usage, "\(path) is already finished or discarded") }
         defer { discard() }
         keepPermissions()
-        if sync { try self.sync() }
+        if sync { try flush() }
         if hiddenName == nil {
             // link(2) never replaces: a name that is taken needs rename(2) from a temporary one.
             if Self.link(descriptor, target) { return }
@@ -92,7 +125,7 @@ final class AtomicFile: @unchecked Sendable {
     }
 
     /// Deletes the file, unless it is committed.
-    func discard() {
+    public func discard() {
         guard isOpen else { return }
         isOpen = false
         close(descriptor)
@@ -100,7 +133,7 @@ final class AtomicFile: @unchecked Sendable {
         hiddenName = nil
     }
 
-    private static func checkTarget(_ target: String, _ path: String, _ inputs: [String]) throws(MediaError) {
+    private static func checkTarget(_ target: String, _ path: String, _ inputs: [String]) throws(Failure) {
         var status = stat()
         guard stat(FileName.bytes(target), &status) == 0 else { return }
         for input in inputs {
@@ -108,21 +141,21 @@ final class AtomicFile: @unchecked Sendable {
             let result = input == "-" ? fstat(STDIN_FILENO, &other) : stat(FileName.bytes(input), &other)
             guard result == 0 else { continue }
             if other.st_dev == status.st_dev, other.st_ino == status.st_ino {
-                throw MediaError(.usage, "\(path) is the input: the output needs another name")
+                throw Failure(.usage, "\(path) is the input: the output needs another name")
             }
         }
         switch status.st_mode & S_IFMT {
         case S_IFREG:
             guard access(FileName.bytes(target), W_OK) == 0 else { throw .creating(path, errno: errno) }
-        case S_IFDIR: throw MediaError(.cannotCreate, "\(path) cannot be created: it is a directory")
-        default: throw MediaError(.cannotCreate, "\(path) cannot be replaced: it is not a regular file")
+        case S_IFDIR: throw Failure(.cannotCreate, "\(path) cannot be created: it is a directory")
+        default: throw Failure(.cannotCreate, "\(path) cannot be replaced: it is not a regular file")
         }
     }
 
     private static func openUnnamed(
         _ directory: String, _ path: String
-    ) throws(MediaError) -> (descriptor: Int32, hiddenName: String?) {
-        let unnamed = open(FileName.bytes(directory), clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
+    ) throws(Failure) -> (descriptor: Int32, hiddenName: String?) {
+        let unnamed = open(FileName.bytes(directory), __O_TMPFILE | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0o666)
         if unnamed >= 0 {
             // linkat(2) names the file through /proc, which may not be mounted.
             if access(procName(unnamed), F_OK) == 0 { return (unnamed, nil) }

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-// EIO and errno belong to the first C module of the target that includes their header.
-internal import CHWDLibAV
+// SPDX-License-Identifier: MIT
 internal import Glibc
 
 /// Whole transfers with pread(2) and pwrite(2), which continue after short ones and after EINTR.
-enum PositionedIO {
+public enum PositionedIO {
     /// Fills `buffer` from the file's byte `offset` on.
     /// - Returns: 0 or an errno; EIO where the file ends before.
-    static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32 {
+    public static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64)
+        -> Int32
+    {
         transfer(buffer.count) { done, left in
             pread(descriptor, buffer.baseAddress.map { $0 + done }, left, off_t(offset) + done)
         }
@@ -15,7 +15,7 @@ enum PositionedIO {
 
     /// Writes `bytes` to the file from byte `offset` on.
     /// - Returns: 0 or an errno.
-    static func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Int32 {
+    public static func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Int32 {
         transfer(bytes.count) { done, left in
             pwrite(descriptor, bytes.baseAddress.map { $0 + done }, left, off_t(offset) + done)
         }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDWire
+internal import HWImages
+
+extension PictureSessions {
+    /// Sessions as the options of this command say, until a signal arrives.
+    init(_ interruption: Interruption, daemon: @escaping () throws -> Daemon) {
+        self.init(daemon: daemon) { interruption.isSet }
+        (properties, maxSilence) = (SessionRequest.properties, SessionTimeout.limit)
+        compression = { (daemon, parameters) throws(ClientError) in
+            try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
+                try CompressionSession(daemon, parameters)
+            }
+        }
+        decompression = { (daemon, parameters) throws(ClientError) in
+            try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
+                try DecompressionSession(daemon, parameters)
+            }
+        }
+    }
+}
+
+extension StillTiles.Local {
+    /// What no session decodes, libavcodec decodes in this process.
+    static let hwctl = StillTiles.Local(name: "hwctl") { try StillItemDecoder($0, path: $1) }
+}

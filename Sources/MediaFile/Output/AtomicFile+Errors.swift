@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDSystem
+
+// AtomicFile with this module's errors.
+extension AtomicFile {
+    /// As `init(_:inputs:replaces:)`.
+    convenience init(path: String, inputs: [String], replaces: Bool = true) throws(MediaError) {
+        do throws(Failure) {
+            try self.init(path, inputs: inputs, replaces: replaces)
+        } catch { throw MediaError(error) }
+    }
+
+    /// As `flush`.
+    func sync() throws(MediaError) {
+        do throws(Failure) { try flush() } catch { throw MediaError(error) }
+    }
+
+    /// As `complete`.
+    func commit(sync: Bool) throws(MediaError) {
+        do throws(Failure) { try complete(sync: sync) } catch { throw MediaError(error) }
+    }
+}
+
+extension MediaError {
+    /// The error for a file that is not written.
+    init(_ failure: AtomicFile.Failure) {
+        let kind: Kind =
+            switch failure.kind {
+            case .cannotCreate: .cannotCreate
+            case .io: .io
+            case .usage: .usage
+            }
+        self.init(kind, failure.reason)
+    }
+}
