@@ -183,7 +183,8 @@ let package = Package(
             dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
             path: "Sources/ControlCommands", swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
+            name: "hwctl",
+            dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
             swiftSettings: common),
         .executableTarget(
             name: "hwctl-media",

@@ -38,7 +38,8 @@ extension EndToEnd {
             }
         }
 
-        @Test("It runs once, with a decoder, and ends with hwctl", .enabled(if: !hasOtherDaemon, "one runs already"))
+        @Test(
+            "It runs once, with a decoder, and ends with hwctl", .enabled(if: !hasOtherDaemon, "one runs already"))
         func killed() throws {
             let decode = try Decode()
             #expect(decode.processes.map(\.name) == ["hwdaemon", "hwdaemon-decode"])
@@ -61,7 +62,8 @@ extension EndToEnd {
         @Test("A command that is refused has the same exit code and one line")
         func refused() throws {
             let folder = try Scratch()
-            let missing = try Programs.hwctl(["decode", folder.path("missing.mov"), folder.path("out.y4m")], seconds: 20)
+            let missing = try Programs.hwctl(
+                ["decode", folder.path("missing.mov"), folder.path("out.y4m")], seconds: 20)
             #expect(missing.status == HWDModel.ExitStatus.noInput.rawValue, "\(missing.errors)")
             #expect(missing.complaints.count == 1, "\(missing.errors)")
             #expect(folder.contents.isEmpty)
@@ -82,7 +84,8 @@ extension EndToEnd {
         @Test(
             "A variable that names no daemon of this process is ignored",
             arguments: [
-                "x", "1 2 @x", "0 0 @", "-1 -1 @x", "99999999999 3 @x", "1 3 @x", "1 400 @x", "\(getpid()) 3 /tmp/x",
+                "x", "1 2 @x", "0 0 @", "-1 -1 @x", "99999999999 3 @x", "1 3 @x", "1 400 @x",
+                "\(getpid()) 3 /tmp/x",
                 "\(getpid()) 3 @\(String(repeating: "x", count: 200))", "3 3 @x 3",
             ])
         func wrongVariable(_ value: String) throws {
@@ -91,7 +94,8 @@ extension EndToEnd {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25", "-frames:v", "5", "-pix_fmt",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25", "-frames:v", "5",
+                    "-pix_fmt",
                     "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=error", clip,
                 ])
             try Programs.tool("ffmpeg", ["-v", "error", "-i", clip, "-f", "rawvideo", theirs])
