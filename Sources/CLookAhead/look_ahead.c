@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Which blocks of a picture other pictures are predicted from: x265's cu-tree for a structure of pictures that the caller
-// chooses. Costs and the propagation follow x265's look-ahead (3.5, slicetype.cpp).
+// chooses.
+//
+// Costs, propagation and offsets are those of x265 3.5 (slicetype.cpp: lowresIntraEstimate, estimateCUCost,
+// estimateCUPropagate, cuTreeFinish), with these differences: intra prediction tries five modes; propagation is weighted neither
+// by the offset of adaptive quantization nor by the frame's duration; weighted prediction is not tried. Costs are sums of
+// absolute transformed differences, divided by 4.
 #include "CLookAhead.h"
 #include <math.h>
 #include <stdbool.h>
@@ -11,7 +16,7 @@ enum {
     BLOCK = 8,
     // Samples around the picture, which vectors may point to.
     PAD = 40,
-    // What a prediction costs in addition to its residual (lookahead's lambda is 1).
+    // What a prediction costs in addition to its residual, in bits; a bit costs 1, as in x265's look-ahead.
     COST_OF_INTER = 4, COST_OF_TWO = 10, COST_OF_INTRA = 5, COST_OF_MODE = 4,
     FROM_BEFORE = 1, FROM_AFTER = 2,
     MOST_STEPS = 16,
@@ -26,7 +31,7 @@ struct hwd_lowres {
     int *intra, *cost;
     uint8_t *directions;
     vector *vectors[2];
-    float *taken;
+    float *propagated; // what later pictures lose if the block does, in the unit of costs
 };
 
 static int at_most(int value, int most) { return value < most ? value : most; }
@@ -278,7 +283,7 @@ static void spread(hwd_lowres *to, int column, int row, vector v, float amount) 
         const int c = left + (i & 1), r = top + (i >> 1);
         if (c < 0 || c >= to->columns || r < 0 || r >= to->rows) continue;
         const int area = (i & 1 ? right_part : side - right_part) * (i >> 1 ? lower_part : side - lower_part);
-        to->taken[r * to->columns + c] += amount * (float)area / (float)(side * side);
+        to->propagated[r * to->columns + c] += amount * (float)area / (float)(side * side);
     }
 }
 
@@ -287,7 +292,7 @@ void hwd_lowres_propagate(const hwd_lowres *p, hwd_lowres *before, hwd_lowres *a
         for (int column = 0; column < p->columns; column++) {
             const int block = row * p->columns + column, direction = p->directions[block];
             const float own = (float)p->intra[block];
-            float amount = (p->taken[block] + own) * (own - (float)p->cost[block]) / own;
+            float amount = (p->propagated[block] + own) * (own - (float)p->cost[block]) / own;
             if (direction == 0 || amount <= 0) continue;
             if (direction == (FROM_BEFORE | FROM_AFTER)) amount /= 2;
             if (before && direction & FROM_BEFORE) spread(before, column, row, p->vectors[0][block], amount);
@@ -295,15 +300,17 @@ void hwd_lowres_propagate(const hwd_lowres *p, hwd_lowres *before, hwd_lowres *a
         }
 }
 
-void hwd_lowres_offsets(const hwd_lowres *p, float base, float *offsets) {
-    for (int block = 0; block < hwd_lowres_blocks(p); block++) {
+void hwd_lowres_offsets(const hwd_lowres *p, float base, float *offsets, int count) {
+    // x265's strength of cu-tree is 5 * (1 - qcomp), with qcomp at 0.6.
+    const float strength = 2;
+    for (int block = 0; block < at_most(hwd_lowres_blocks(p), count); block++) {
         const float own = (float)p->intra[block];
-        offsets[block] = base - 2 * log2f((own + p->taken[block]) / own);
+        offsets[block] = base - strength * log2f((own + p->propagated[block]) / own);
     }
 }
 
 void hwd_lowres_clear(hwd_lowres *p) {
-    memset(p->taken, 0, (size_t)hwd_lowres_blocks(p) * sizeof *p->taken);
+    memset(p->propagated, 0, (size_t)hwd_lowres_blocks(p) * sizeof *p->propagated);
 }
 
 void hwd_lowres_predict(hwd_lowres *p, const hwd_lowres *before, const hwd_lowres *after) {
@@ -327,7 +334,7 @@ void hwd_lowres_free(hwd_lowres *p) {
     free(p->directions);
     free(p->vectors[0]);
     free(p->vectors[1]);
-    free(p->taken);
+    free(p->propagated);
     free(p);
 }
 
@@ -345,8 +352,8 @@ hwd_lowres *hwd_lowres_new(hwd_luma luma, int coded_width, int coded_height) {
     p->cost = calloc(count, sizeof *p->cost);
     p->directions = calloc(count, sizeof *p->directions);
     for (int i = 0; i < 2; i++) p->vectors[i] = calloc(count, sizeof *p->vectors[i]);
-    p->taken = calloc(count, sizeof *p->taken);
-    if (!p->memory || !p->intra || !p->cost || !p->directions || !p->vectors[0] || !p->vectors[1] || !p->taken) {
+    p->propagated = calloc(count, sizeof *p->propagated);
+    if (!p->memory || !p->intra || !p->cost || !p->directions || !p->vectors[0] || !p->vectors[1] || !p->propagated) {
         hwd_lowres_free(p);
         return NULL;
     }

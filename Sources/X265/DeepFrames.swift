@@ -13,8 +13,8 @@ final class DeepFrames {
     private let size: (width: Int, height: Int)
     private var planned: [LevelPlanner.Frame] = []
     private var nextFrame = 0
-    private let offsets: UnsafeMutablePointer<Float>
-    private let offsetCount: Int
+    /// One for each block of 16x16 samples, as x265 reads them.
+    private let offsets: UnsafeMutableBufferPointer<Float>
     /// No weights, which x265 copies.
     private let weights: UnsafeMutablePointer<x265_weight_param>
     private static let weightCount = 6
@@ -29,9 +29,8 @@ final class DeepFrames {
         request = configuration.request
         copies = FrameCopies(request)
         size = (Int(parameters.sourceWidth), Int(parameters.sourceHeight))
-        offsetCount = ((size.width / 2 + 7) / 8) * ((size.height / 2 + 7) / 8)
-        offsets = .allocate(capacity: offsetCount)
-        offsets.initialize(repeating: 0, count: offsetCount)
+        offsets = .allocate(capacity: ((size.width / 2 + 7) / 8) * ((size.height / 2 + 7) / 8))
+        offsets.initialize(repeating: 0)
         weights = .allocate(capacity: Self.weightCount)
         weights.initialize(repeating: x265_weight_param(), count: Self.weightCount)
         analysis = Self.analysis(parameters)
@@ -108,9 +107,9 @@ final class DeepFrames {
         if hasOffsets {
             groups.writeOffsets(of: place, to: offsets)
         } else {
-            offsets.update(repeating: 0, count: offsetCount)
+            offsets.update(repeating: 0)
         }
-        picture.pointee.quantOffsets = offsets
+        picture.pointee.quantOffsets = offsets.baseAddress
         picture.pointee.analysisData.poc = UInt32(truncatingIfNeeded: place.number)
         picture.pointee.analysisData.sliceType = UInt32(place.kind.x265Type)
         picture.pointee.analysisData.saveParam = analysis

@@ -100,7 +100,7 @@ struct DeepGroups {
     }
 
     /// Writes the offsets of a picture's blocks, after `next` returned it.
-    func writeOffsets(of picture: Picture, to offsets: UnsafeMutablePointer<Float>) {
+    func writeOffsets(of picture: Picture, to offsets: UnsafeMutableBufferPointer<Float>) {
         let isHighest = picture.kind == .bidirectionalReference && picture.level == DeepPyramid.levelCount - 1
         picture.half.writeOffsets(base: isHighest ? Float(offsetOfHighest) : 0, to: offsets)
     }

@@ -67,11 +67,16 @@ enum DeepPyramid {
             return "the stream that is continued, which began with less reordering"
         }
         if configuration.x265Options.options.contains(where: { !options.contains($0.name) }) { return "X265Params" }
+        // One thread looks ahead, which would slow fast presets down.
+        if isFasterThanMedium(configuration.x265Preset) { return "a preset faster than medium" }
         // Without cu-tree, x265's quantizer depends on costs of its own look-ahead, which has the pictures in another order.
-        if parameters.rc.cuTree == 0 || parameters.rc.qgSize < 16 || Int(hwd_x265_build()) != build {
-            return "the size or the version of libx265"
-        }
-        return nil
+        if parameters.rc.cuTree == 0 || parameters.rc.qgSize < 16 { return "the pictures' small size" }
+        let linked = Int(hwd_x265_build())
+        return linked == build ? nil : "libx265's build \(linked), where \(build) is known"
+    }
+
+    private static func isFasterThanMedium(_ preset: String) -> Bool {
+        PropertyTable.x265Presets.prefix { $0 != "medium" }.contains(preset)
     }
 
     /// Sets the parameters of an encoder that is about to be opened.

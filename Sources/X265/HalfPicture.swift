@@ -27,26 +27,25 @@ final class HalfPicture {
 
     deinit { hwd_lowres_free(pointer) }
 
-    /// Blocks of 16x16 samples of the frame.
-    var blockCount: Int { Int(hwd_lowres_blocks(pointer)) }
-
     /// Finds each block's best prediction from the frames that the picture refers to.
     func predict(before: HalfPicture?, after: HalfPicture?) {
         hwd_lowres_predict(pointer, before?.pointer, after?.pointer)
     }
 
-    /// Forgets what other pictures take from this one.
+    /// Sets the propagated costs to 0.
     func clear() { hwd_lowres_clear(pointer) }
 
-    /// Passes on what the picture takes from those it is predicted from, which are those of `predict`.
+    /// Adds the propagated costs of the picture's blocks to those of the blocks that they are predicted from.
+    ///
+    /// The pictures are those of `predict`.
     func propagate(before: HalfPicture?, after: HalfPicture?) {
         hwd_lowres_propagate(pointer, before?.pointer, after?.pointer)
     }
 
-    /// Writes an offset of the quantization parameter for each block.
+    /// Writes an offset of the quantization parameter for each block of 16x16 samples of the frame, row by row.
     ///
     /// - Parameter base: the offset of a block that no other picture is predicted from.
-    func writeOffsets(base: Float, to offsets: UnsafeMutablePointer<Float>) {
-        hwd_lowres_offsets(pointer, base, offsets)
+    func writeOffsets(base: Float, to offsets: UnsafeMutableBufferPointer<Float>) {
+        hwd_lowres_offsets(pointer, base, offsets.baseAddress, Int32(offsets.count))
     }
 }

@@ -2,7 +2,7 @@
 internal import CHWDX265
 internal import HWDSessions
 
-/// x265's quantization offsets, one for each block of a picture; here all blocks have the same.
+/// x265's quantization offsets of a picture whose blocks all have the same one.
 final class QuantOffsets {
     private let base: UnsafeMutablePointer<Float>
     private let count: Int

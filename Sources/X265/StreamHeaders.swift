@@ -58,8 +58,9 @@ enum StreamHeaders {
 
     /// A stream's temporal sub-layers for its parameter sets; nil where it has one.
     ///
-    /// Pictures of a level refer to the anchors on both sides and to lower levels, and x265 codes the pictures below the
-    /// middle of a group in presentation order, so no level reorders more than the whole stream.
+    /// In x265's own groups, pictures of a level refer to the anchors on both sides and to lower levels, and the pictures below
+    /// the middle of a group are coded in presentation order, so no level reorders more than the whole stream.
+    /// - Parameter isDeep: whether the groups are those of `DeepPyramid`.
     private static func subLayers(
         _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo,
         isDeep: Bool

@@ -28,11 +28,15 @@ int hwd_lowres_blocks(const hwd_lowres *picture);
 /// Finds the best prediction of each block from a picture before and one after; NULL for none.
 void hwd_lowres_predict(hwd_lowres *picture, const hwd_lowres *before, const hwd_lowres *after);
 
-/// Forgets what later pictures take from the picture.
+/// Sets the propagated costs of the picture's blocks to 0.
 void hwd_lowres_clear(hwd_lowres *picture);
 
-/// Adds what the picture takes from the pictures that `hwd_lowres_predict` was called with.
+/// Adds the propagated costs of the picture's blocks to those of the blocks that they are predicted from.
+///
+/// `before` and `after` are those of `hwd_lowres_predict`.
 void hwd_lowres_propagate(const hwd_lowres *picture, hwd_lowres *before, hwd_lowres *after);
 
-/// The offset of each block's quantization parameter: `base`, and less the more other pictures take from the block.
-void hwd_lowres_offsets(const hwd_lowres *picture, float base, float *offsets);
+/// Writes an offset of the quantization parameter for each block, at most `count`.
+///
+/// It is `base` for a block that no other picture is predicted from, and less the higher the block's propagated cost is.
+void hwd_lowres_offsets(const hwd_lowres *picture, float base, float *offsets, int count);
