@@ -73,6 +73,7 @@ let package = Package(
         // Replaces functions of the C library; only programs that code with libx265 may have it.
         .target(
             name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", linkerSettings: [.linkedLibrary("dl")]),
+        .target(name: "CHWDLookAhead", path: "Sources/CLookAhead", linkerSettings: [.linkedLibrary("m")]),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
@@ -106,7 +107,10 @@ let package = Package(
             name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"], path: "Sources/Transport",
             swiftSettings: common),
         .target(
-            name: "HWDX265", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDMemoryFiles", "CHWDX265"],
+            name: "HWDX265",
+            dependencies: [
+                "HWDHEVC", "HWDModel", "HWDSessions", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
+            ],
             path: "Sources/X265", swiftSettings: common),
         .target(
             name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Alpha",

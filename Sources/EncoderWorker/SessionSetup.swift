@@ -179,7 +179,8 @@ struct SessionSetup {
         }
         guard let configuration = try? session.configuration(),
             let delay = try? X265Delay(
-                configuration.alpha == nil ? configuration : configuration.baseLayer(AlphaEncoder.layerFormat))
+                configuration.alpha == nil ? configuration : configuration.baseLayer(AlphaEncoder.layerFormat),
+                leadsAlpha: configuration.alpha != nil)
         else { return nil }
         return (delay.framesHeld, delay.reorderDepth)
     }

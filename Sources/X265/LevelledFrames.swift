@@ -11,6 +11,8 @@ final class LevelledFrames {
     private var relabeller: TemporalRelabeller
     private let copies: FrameCopies
     private var share: BaseLevelShare?
+    /// The level whose pictures x265 wrote as references although no picture refers to them; nil for none.
+    private let unreferencedLevel: Int?
     private var planned: [LevelPlanner.Frame] = []
     private var nextFrame = 0
     /// Levels of the frames inside x265, by frame ID.
@@ -18,8 +20,13 @@ final class LevelledFrames {
     /// The last access unit; its memory is reused.
     private var sample: [UInt8] = []
 
-    /// - Parameter parameterSets: x265's, as NAL units.
-    init(_ configuration: EncoderConfiguration, parameterSets: [[UInt8]]) throws(SessionError) {
+    /// - Parameters:
+    ///   - parameterSets: x265's, as NAL units.
+    ///   - isDeep: whether `DeepFrames` orders the frames.
+    init(
+        _ configuration: EncoderConfiguration, parameterSets: [[UInt8]], isDeep: Bool
+    ) throws(SessionError) {
+        unreferencedLevel = isDeep ? configuration.temporalLevels.count - 1 : nil
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
             isOpenGOP: configuration.allowOpenGOP)
@@ -93,6 +100,7 @@ final class LevelledFrames {
         do throws(BitstreamError) {
             let type = try relabeller.relabel(Array(bytes)[...], temporalID: level, into: &sample)
             picture.nalUnitType = type.rawValue
+            if level == unreferencedLevel { picture.nalUnitType = markUnreferenced() ?? type.rawValue }
         } catch {
             throw SessionError(
                 .videoEncoderMalfunction,
@@ -102,5 +110,24 @@ final class LevelledFrames {
         share?.record(picture.frameID, level: level, bits: 8 * sample.count)
         let unit = sample
         try handler(picture, unit.span.bytes)
+    }
+
+    /// Gives the slices of `sample` the type of a picture that no picture of its sub-layer refers to (H.265 7.4.2.2).
+    ///
+    /// - Returns: the type; nil where they have it already.
+    private func markUnreferenced() -> UInt8? {
+        var (place, result) = (0, nil as UInt8?)
+        while place + 4 < sample.count {
+            let length = sample[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+            place += 4
+            // The type is in bits 1 to 6 of the first byte; sub-layer reference pictures have the odd ones of 0 to 9.
+            let type = sample[place] >> 1 & 63
+            if type <= 9, type & 1 == 1 {
+                sample[place] -= 2
+                result = type - 1
+            }
+            place += length
+        }
+        return result
     }
 }

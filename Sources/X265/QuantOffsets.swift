@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
+internal import HWDSessions
 
 /// x265's quantization offsets, one for each block of a picture; here all blocks have the same.
 final class QuantOffsets {
     private let base: UnsafeMutablePointer<Float>
     private let count: Int
 
-    /// Offsets for pictures of this size in luma samples.
+    /// Offsets for pictures of this size.
     ///
     /// x265 copies an offset for each 16x16 block, or 8x8 block with `qg-size=8`.
-    init(width: Int, height: Int) {
-        count = 2 * (width / 16 + 2) * 2 * (height / 16 + 2)
+    init(_ size: PaddedSize) {
+        count = 2 * (size.width / 16 + 2) * 2 * (size.height / 16 + 2)
         base = .allocate(capacity: count)
         base.initialize(repeating: 0, count: count)
     }

@@ -9,8 +9,10 @@ enum StreamHeaders {
     ///
     /// The SPS's conformance window crops the padding that x265 was given. VPS and SPS are extended by the temporal levels,
     /// which x265 does not know.
+    ///
+    /// - Parameter deepTier: profile, tier and level of a stream with the deep pyramid; nil for x265's own structure.
     static func describe(
-        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration
+        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration, deepTier: ProfileTierLevel? = nil
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
         do throws(BitstreamError) {
             var reorderDepth = 0
@@ -19,16 +21,21 @@ enum StreamHeaders {
                 switch try NALUnitHeader(nal: unit).nalUnitType {
                 case .vps:
                     var vps = try VideoParameterSet(nal: unit)
-                    let layers = subLayers(configuration, vps.profileTierLevel, vps.orderingInfo)
+                    if let deepTier { vps.profileTierLevel = deepTier }
+                    let layers = subLayers(
+                        configuration, vps.profileTierLevel, vps.orderingInfo, isDeep: deepTier != nil)
                     try layers?.divide(&vps)
                     let isChanged = layers != nil || configuration.isInterlaced
                     if configuration.isInterlaced { vps.profileTierLevel.declareInterlacedSource() }
                     units.append(isChanged ? try vps.nalUnit() : unit)
                 case .sps:
                     var sps = try SequenceParameterSet(nal: unit)
-                    reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
+                    if let deepTier { sps.profileTierLevel = deepTier }
                     crop(&sps, to: PaddedSize(configuration.request))
-                    try subLayers(configuration, sps.profileTierLevel, sps.orderingInfo)?.divide(&sps)
+                    try subLayers(
+                        configuration, sps.profileTierLevel, sps.orderingInfo, isDeep: deepTier != nil)?.divide(
+                            &sps)
+                    reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
                     if configuration.isInterlaced { sps.profileTierLevel.declareInterlacedSource() }
                     if configuration.fieldDetail != nil {
                         sps.vuiParameters = sps.vuiParameters ?? VUIParameters()
@@ -54,7 +61,8 @@ enum StreamHeaders {
     /// Pictures of a level refer to the anchors on both sides and to lower levels, and x265 codes the pictures below the
     /// middle of a group in presentation order, so no level reorders more than the whole stream.
     private static func subLayers(
-        _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo
+        _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo,
+        isDeep: Bool
     ) -> TemporalSubLayers? {
         let (levels, highest, size) = (
             configuration.temporalLevels, ordering.highest, PaddedSize(configuration.request)
@@ -72,7 +80,19 @@ enum StreamHeaders {
             levelIdcs: levels.levelIdcs(
                 general: tier.generalLevelIdc, width: size.width, height: size.height,
                 bitRate: configuration.bitRate),
-            ordering: parts + [highest])
+            ordering: isDeep ? DeepPyramid.ordering : parts + [highest])
+    }
+
+    /// Profile, tier and level in the SPS among these NAL units.
+    static func tier(_ nalUnits: [[UInt8]]) throws(SessionError) -> ProfileTierLevel {
+        do throws(BitstreamError) {
+            for unit in nalUnits where try NALUnitHeader(nal: unit).nalUnitType == .sps {
+                return try SequenceParameterSet(nal: unit).profileTierLevel
+            }
+            throw BitstreamError(.missingParameterSet, "no SPS")
+        } catch {
+            throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")
+        }
     }
 
     private static func crop(_ sps: inout SequenceParameterSet, to size: PaddedSize) {

@@ -12,23 +12,26 @@ public struct X265Delay: Hashable, Sendable {
     /// sps_max_num_reorder_pics.
     public let reorderDepth: Int
 
+    /// - Parameter leadsAlpha: whether an alpha layer follows the encoder.
     /// - Throws: as `X265Encoder.init`.
-    public init(_ configuration: EncoderConfiguration) throws(SessionError) {
+    public init(_ configuration: EncoderConfiguration, leadsAlpha: Bool = false) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
-        let owner = try X265Parameters(api: api, configuration)
+        let owner = try X265Parameters(api: api, configuration, role: leadsAlpha ? .leader : .alone)
         let parameters = withExtendedLifetime(owner) { owner.pointer.pointee }
         let bFrames = Int(parameters.bframes)
         // x265 3.5, Encoder::initSPS.
         let pyramid = parameters.bBPyramid != 0 && bFrames > 1
-        reorderDepth = pyramid ? 2 : min(bFrames, 1)
+        let isDeep = owner.pyramid == .used
+        reorderDepth = isDeep ? DeepPyramid.levelCount - 1 : pyramid ? 2 : min(bFrames, 1)
         // Its look-ahead, a group of B pictures before it and one after it, a frame for each thread, and a few that it
         // outputs late (measured: 21 of ultrafast, 38 of medium, 59 of slower).
         framesHeld =
             Int(parameters.lookaheadDepth) + 2 * bFrames + Self.frameThreads(parameters)
             + configuration.temporalLevels.framesHeld + 8
+            + (isDeep ? DeepPyramid.groupsAhead * DeepPyramid.groupSize : 0)
     }
 
     /// As many as x265 3.5 starts (ThreadPool::getFrameThreadsCount).

@@ -14,6 +14,8 @@ public final class X265Encoder: Encoder {
     private let source: PictureSource
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
+    /// Nil where x265 orders pictures itself.
+    private let deep: DeepFrames?
     private let offsets: QuantOffsets?
     /// Nil where pictures have no pic_timing messages, or x265 writes them.
     private var timing: PictureTiming?
@@ -95,16 +97,16 @@ public final class X265Encoder: Encoder {
         timing = PictureTiming(configuration)
 
         do throws(SessionError) {
+            let isDeep = parameters.pyramid == .used
+            let deepTier = isDeep ? try Self.tier(api: api, configuration) : nil
+            deep = isDeep ? try Self.orderFrames(of: encoder, api: api, configuration) : nil
             let units = try Self.headers(api: api, encoder: encoder)
-            let headers = try StreamHeaders.describe(units, configuration)
+            let headers = try StreamHeaders.describe(units, configuration, deepTier: deepTier)
             formatDescription = headers.record
             parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
             let hasLevels = configuration.temporalLevels.count > 1
-            levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units) : nil
-            let size = PaddedSize(configuration.request)
-            offsets =
-                configuration.baseLevelFraction == nil
-                ? nil : QuantOffsets(width: size.width, height: size.height)
+            levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units, isDeep: isDeep) : nil
+            offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
             let tick = configuration.request.timeBase.value
             decodeTimes = DecodeTimes(
                 reorderDepth: headers.reorderDepth,
@@ -116,6 +118,27 @@ public final class X265Encoder: Encoder {
             throw error
         }
         try noteReferences(configuration)
+        if case .refused(let reason) = parameters.pyramid { notes.append(reason) }
+    }
+
+    /// Prepares an open encoder for the deep pyramid, before its first frame.
+    private static func orderFrames(
+        of encoder: OpaquePointer, api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> DeepFrames {
+        try DeepPyramid.restrict(encoder, api)
+        return DeepFrames(configuration, try readParameters(api, encoder))
+    }
+
+    /// Profile, tier and level of a stream of x265's own structure, whose decoder needs as many pictures as the deep
+    /// pyramid's, which x265 declares to have no profile.
+    private static func tier(
+        api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> ProfileTierLevel {
+        let parameters = try X265Parameters(api: api, configuration, allowsPyramid: false)
+        parameters.pointer.pointee.frameNumThreads = 1
+        let encoder = try parameters.openEncoder(configuration)
+        defer { api.pointee.encoder_close(encoder) }
+        return try StreamHeaders.tier(try headers(api: api, encoder: encoder))
     }
 
     /// Opens an encoder for a pass over the frames, where there are statistics.
@@ -164,18 +187,42 @@ public final class X265Encoder: Encoder {
             levelled.note(level, of: input.frameID)
             return try submit(input, .regular, handler)
         }
-        try levelled.add(input) { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
+        guard let deep else {
+            return try levelled.add(input) { (frame, kind) throws(SessionError) in
+                try submit(frame, kind, handler)
+            }
+        }
+        try deep.add(input) { (frame, place) throws(SessionError) in
+            try submit(frame, place, deep, levelled, handler)
+        }
+    }
+
+    private func submit(
+        _ input: InputPicture, _ place: DeepGroups.Picture, _ deep: DeepFrames, _ levelled: LevelledFrames,
+        _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
+        levelled.note(place.level, of: input.frameID)
+        fill(input)
+        picture.pointee.sliceType = place.kind.x265Type
+        // An explicit BaseFrameQP is absolute.
+        deep.fill(picture, place, hasOffsets: input.baseFrameQP == nil)
+        _ = try step(picture, handler)
+    }
+
+    /// Points `picture` at a frame.
+    private func fill(_ input: InputPicture) {
+        source.fill(picture, from: input)
+        picture.pointee.pts = input.pts
+        picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
+        // x265_picture.forceqp is QP + 1; 0 leaves the QP to rate control.
+        picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
     }
 
     private func submit(
         _ input: InputPicture, _ kind: LevelPlanner.Frame.Kind, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        source.fill(picture, from: input)
-        picture.pointee.pts = input.pts
-        picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
+        fill(input)
         picture.pointee.sliceType = input.kind?.x265Type ?? kind.x265Type
-        // x265_picture.forceqp is QP + 1; 0 leaves the QP to rate control.
-        picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
         // An explicit BaseFrameQP is absolute; the level's offset must not shift it.
         if let offset = levelled?.quantOffset(of: input.frameID) {
             offsets?.set(input.baseFrameQP == nil ? offset : 0, of: picture)
@@ -187,7 +234,13 @@ public final class X265Encoder: Encoder {
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
-        try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
+        if let deep, let levelled {
+            try deep.finish { (frame, place) throws(SessionError) in
+                try submit(frame, place, deep, levelled, handler)
+            }
+        } else {
+            try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
+        }
         while try step(nil, handler) {}
     }
 
@@ -203,7 +256,11 @@ public final class X265Encoder: Encoder {
     private func structure() throws(SessionError) -> X265Structure { X265Structure(try readParameters()) }
 
     /// The parameters that x265 uses, which may differ from those that it was given.
-    private func readParameters() throws(SessionError) -> x265_param {
+    private func readParameters() throws(SessionError) -> x265_param { try Self.readParameters(api, encoder) }
+
+    private static func readParameters(
+        _ api: UnsafePointer<x265_api>, _ encoder: OpaquePointer
+    ) throws(SessionError) -> x265_param {
         guard let parameters = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
         }

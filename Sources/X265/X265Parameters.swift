@@ -8,9 +8,13 @@ internal import HWDSessions
 final class X265Parameters {
     let pointer: UnsafeMutablePointer<x265_param>
     private let api: UnsafePointer<x265_api>
+    /// Whether the stream is coded with the deep pyramid.
+    private(set) var pyramid = DeepPyramid.Choice.unneeded
 
+    /// - Parameter allowsPyramid: false for x265's own structure.
     init(
-        api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration, role: X265Role = .alone
+        api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration, role: X265Role = .alone,
+        allowsPyramid: Bool = true
     ) throws(SessionError) {
         guard let pointer = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
@@ -37,6 +41,12 @@ final class X265Parameters {
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
+        }
+        guard allowsPyramid else { return }
+        pyramid = DeepPyramid.choice(configuration, role, pointer.pointee)
+        if pyramid == .used {
+            enableQuantOffsets()
+            DeepPyramid.apply(to: pointer)
         }
     }
 

@@ -104,7 +104,8 @@ import Testing
     @Test func looksFurtherAhead() throws {
         func held(_ properties: [String: PropertyValue]) throws -> Int {
             let clip = Clip(format: .yu12, width: 64, height: 64, frames: 1)
-            return try X265Delay(try job(clip, base: 30, full: 240, properties).configuration(.x265)).framesHeld
+            let all: [String: PropertyValue] = ["AverageBitRate": .int(1_000_000)].merging(properties) { $1 }
+            return try X265Delay(try job(clip, base: 30, full: 240, all).configuration(.x265)).framesHeld
         }
         let whole = try held([:])
         #expect(try held(["SuggestedLookAheadFrameCount": .int(20)]) == whole - 20)

@@ -108,7 +108,12 @@ public final class StreamEncoder: Encoder {
         if let pass, configuration.pass == pass {
             throw SessionError(.parameter, "a frame came after the end of \(pass.rawValue) (MultiPassStorage)")
         }
-        let encoder = try open(configuration)
+        var next = configuration
+        if configuration.pass == pass {
+            // Decoding times continue, so the encoder may not reorder more than the one before it.
+            next.request.maxReorder = min(next.request.maxReorder ?? .max, lastTimes.reorderDepth)
+        }
+        let encoder = try open(next)
         if configuration.pass != pass {
             // The same frames come again, with the same times.
             pass = configuration.pass
