@@ -45,6 +45,7 @@ public final class Daemon: Sendable {
             _ = try daemon.connect()
             return daemon
         }
+        if let started = PrivateDaemon.takeStarted() { return Daemon(started) }
         let daemon = Daemon(address: defaultAddress)
         do throws(ClientError) {
             _ = try daemon.connect()

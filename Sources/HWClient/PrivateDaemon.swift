@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
 
@@ -9,13 +10,15 @@ internal import HWDTransport
 /// other, which the kernel closes however the process ends. (PR_SET_PDEATHSIG is bound to the thread that starts it.)
 final class PrivateDaemon: Sendable {
     let address: String
-    private let child: ChildProcess
-    private let lifetime: OwnedFD
+    let child: ChildProcess
+    let lifetime: OwnedFD
 
     /// Starts `hwdaemon`; clients can connect at once, because the socket listens before the process runs.
     ///
-    /// - Parameter isVerbose: whether it logs what it does on standard error, and not errors alone.
-    init(isVerbose: Bool) throws(ClientError) {
+    /// - Parameters:
+    ///   - kind: of its first session, where that is known; the session's process is started at once.
+    ///   - isVerbose: whether it logs what it does on standard error, and not errors alone.
+    init(expecting kind: SessionKind? = nil, isVerbose: Bool) throws(ClientError) {
         let executable = try Self.executable()
         do throws(SystemError) {
             let listener = try UnixSocket.listenAbstractAutobind()
@@ -28,7 +31,7 @@ final class PrivateDaemon: Sendable {
                 arguments: [
                     "--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level",
                     isVerbose ? "info" : "error",
-                ],
+                ] + (kind.map { ["--expect", $0.rawValue] } ?? []),
                 files: [
                     ChildProcess.File(listener.rawValue, as: 3), ChildProcess.File(ends.first.rawValue, as: 4),
                 ],
@@ -39,6 +42,13 @@ final class PrivateDaemon: Sendable {
         } catch {
             throw ClientError(error, whileDoing: "a private daemon (\(executable)) cannot be started")
         }
+    }
+
+    /// Takes over a daemon that this process has started before it executed its present program.
+    init(_ child: ChildProcess, lifetime: consuming OwnedFD, address: String) {
+        self.child = child
+        self.lifetime = lifetime
+        self.address = address
     }
 
     deinit {

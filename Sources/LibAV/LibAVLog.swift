@@ -61,7 +61,8 @@ package enum LibAVLog {
         var opaque: UnsafeMutableRawPointer?
         if kind == avcodec_get_class() {
             opaque = source.assumingMemoryBound(to: AVCodecContext.self).pointee.opaque
-        } else if kind == avformat_get_class() {
+        } else if let kind, strcmp(kind.pointee.class_name, "AVFormatContext") == 0 {
+            // By its name: a decoder's process does not load libavformat.
             let context = source.assumingMemoryBound(to: AVFormatContext.self)
             if context.pointee.iformat != nil { opaque = context.pointee.opaque }
         }

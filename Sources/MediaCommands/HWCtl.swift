@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWClient
 package import HWDControlCommands
 package import HWDMediaFile
 internal import HWImages
@@ -42,6 +43,7 @@ struct HWCtl: ParsableCommand {
 
     static func main() {
         let arguments = CommandArguments.prepare()
+        Daemon.takeOverStarted()
         guard let help = EncodeHelp.text(for: arguments) else { return main(arguments) }
         Console.write(1, help + "\n")
     }

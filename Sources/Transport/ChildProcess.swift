@@ -107,6 +107,16 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
+    /// A child that this process has started before it executed its present program.
+    ///
+    /// - Throws: `ESRCH` or `ECHILD` if the process is no child of this one.
+    public init(adopting pid: Int32) throws(SystemError) {
+        guard pid > 0 else { throw SystemError(errno: ESRCH, call: "pidfd_open") }
+        self.pid = pid
+        pidfd = OwnedFD(try syscall("pidfd_open") { chwd_pidfd_open(pid) })
+        _ = try tryReap()
+    }
+
     /// The pidfd, readable once the child has ended; valid as long as this object exists.
     public var fileDescriptor: Int32 { pidfd.rawValue }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import Glibc
+internal import HWClient
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDSystem
@@ -20,11 +21,27 @@ struct HWCtlMain {
             ])
     }
 
+    /// The kind of session that each command begins with, for which a private daemon starts while `hwctl-media` is loaded.
+    private static let firstSessions: [String: SessionKind] = [
+        "encode": .compression, "decode": .decompression, "convert": .transfer,
+    ]
+
     static func main() {
         let arguments = CommandArguments.prepare()
         let known = Queries.configuration.subcommands.compactMap { $0.configuration.commandName }
         if let command = arguments.first, known.contains(command) { return Queries.main(arguments) }
+        startDaemon(for: arguments)
         executeMediaCommand()
+    }
+
+    /// Starts the private daemon of a command that has files and needs one, where no other runs.
+    private static func startDaemon(for arguments: [String]) {
+        let options = arguments.prefix { $0 != "--" }
+        guard let kind = arguments.first.flatMap({ firstSessions[$0] }), arguments.count > 2,
+            !options.contains(where: { ["-h", "--help", "--version"].contains($0) })
+        else { return }
+        Daemon.startForNextProgram(
+            expecting: kind, logs: options.contains { ["-v", "--verbose"].contains($0) })
     }
 
     /// Executes `hwctl-media`, beside this program or at its installed path relative to this program.

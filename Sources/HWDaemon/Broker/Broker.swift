@@ -120,9 +120,13 @@ final class Broker {
             })
     }
 
-    /// Starts the spares that do not wait for a first session of their kind.
+    /// Starts the spare of the expected session, else those that do not wait for a first session of their kind.
     func prepareSpares() {
-        for (kind, spare) in spares where kind.sparePolicy == .always { spare.prepare() }
+        if let expected = configuration.expected {
+            spares[expected]?.prepare()
+        } else {
+            for (kind, spare) in spares where kind.sparePolicy == .always { spare.prepare() }
+        }
     }
 
     /// Serves until a signal ends it and every worker has ended.

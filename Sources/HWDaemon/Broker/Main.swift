@@ -48,6 +48,16 @@ struct HWDaemonCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "With --private: the kind of the first session, whose process starts at once.",
+            discussion: "compression (the default), decompression or transfer.", valueName: "kind"),
+        transform: { text in
+            guard let kind = SessionKind(rawValue: text) else { throw ValidationError("there is no such kind") }
+            return kind
+        })
+    var expect: SessionKind?
+
+    @Option(
+        help: ArgumentHelp(
             "The directory of hwdaemon-encoder, hwdaemon-probe and the other programs.",
             discussion: "Default: that of hwdaemon, else ../libexec/hwdaemon relative to it.", valueName: "dir"))
     var libexec: String?
@@ -89,6 +99,7 @@ struct HWDaemonCommand: ParsableCommand {
         }
         if let listenFd, listenFd < 3 { throw ValidationError("--listen-fd must be at least 3.") }
         if isPrivate, listenFd == nil { throw ValidationError("--private requires --listen-fd.") }
+        if expect != nil, !isPrivate { throw ValidationError("--expect requires --private.") }
         if parent != nil, !isPrivate { throw ValidationError("--parent requires --private.") }
         if let lifetimeFd {
             guard isPrivate, parent == nil else {
@@ -188,7 +199,7 @@ struct HWDaemonCommand: ParsableCommand {
             ? HandoverPacket.descriptors.listener : listenFd ?? (socket == nil ? manager.listener : nil)
         return Configuration(
             endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate, lifetime: lifetimeFd,
-            libexec: libexec ?? Configuration.findLibexec(), files: files)
+            expected: expect, libexec: libexec ?? Configuration.findLibexec(), files: files)
     }
 
     /// Makes the kernel end a private daemon with its parent; false if the parent has ended already.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
 
@@ -18,6 +19,8 @@ struct Configuration {
     var isPrivate: Bool
     /// The inherited descriptor at whose end of file a private daemon ends.
     var lifetime: Int32?
+    /// The kind of a private daemon's first session, if its client has said so.
+    var expected: SessionKind?
     /// The directory of the workers' and probes' executables.
     var libexec: String
     var files: SettingsFiles
