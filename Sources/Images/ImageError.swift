@@ -13,9 +13,11 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case noInput
         /// The user may not read the file.
         case noPermission
-        /// The file is damaged, cut off, or no HEIF file; or it has no such item.
+        /// The file is damaged, cut off, or no HEIF file.
         case damaged
-        /// The file, or what was asked for, needs something that this library lacks.
+        /// The file has no such item, or the picture no such auxiliary one.
+        case noSuchPicture
+        /// The file, or what was asked for, needs something that this library lacks, or exceeds its limits.
         case unsupported
         /// A parameter is wrong.
         case parameter
@@ -52,7 +54,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         switch code {
         case .noInput: .noInput
         case .noPermission: .noPermission
-        case .damaged, .unsupported: .badInput
+        case .damaged, .noSuchPicture, .unsupported: .badInput
         case .parameter: .usage
         case .cannotCreate: .cannotCreate
         case .io, .cancelled: .ioError
@@ -71,7 +73,7 @@ extension ImageError {
         let code: Code =
             switch error.code {
             case .unreadable: .io
-            case .unsupported: .unsupported
+            case .unsupported, .limit: .unsupported
             default: .damaged
             }
         self.init(code, "\(path): \(error.reason)")
@@ -105,7 +107,6 @@ extension ImageError {
         case let error as ImageError: self = error
         case let error as ClientError: self.init(error)
         case let error as SessionError: self.init(ClientError(error))
-        case let error as SystemError: self.init(.fault, "\(error)")
         default: self.init(.fault, "\(error)")
         }
     }

@@ -41,8 +41,10 @@ public final class AtomicFile: @unchecked Sendable {
 
     /// The name as the caller passed it.
     public let path: String
-    /// Open for reading and writing until `complete` or `discard`.
-    public let descriptor: Int32
+    /// Open for reading and writing until `complete` or `discard`; then -1, whose reads and writes fail with EBADF.
+    ///
+    /// A closed number may belong to another file, so nothing may be written to it.
+    public private(set) var descriptor: Int32
     private let target: String
     private let directory: String
     private var hiddenName: String?
@@ -129,6 +131,7 @@ public final class AtomicFile: @unchecked Sendable {
         guard isOpen else { return }
         isOpen = false
         close(descriptor)
+        descriptor = -1
         if let hiddenName { unlink(FileName.bytes(hiddenName)) }
         hiddenName = nil
     }

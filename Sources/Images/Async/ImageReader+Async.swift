@@ -5,7 +5,9 @@ public import HWDModel
 extension ImageReader {
     /// Decodes as the blocking `decode`, without blocking a thread of Swift's cooperative pool.
     ///
-    /// - Throws: as that; `cancelled` soon after the task is canceled.
+    /// Each call has a thread and a session of its own, so a program limits how many it makes at once.
+    /// - Throws: as that; `cancelled` after the task is canceled, which is noticed between tiles and about ten times a second
+    ///   while pictures are decoded; a call to the daemon that is under way ends first.
     public func decode(
         item: UInt32? = nil, region: PixelRect? = nil, thumbnailWithin most: Int? = nil,
         auxiliary: AuxiliaryKind? = nil, as format: PixelFormat? = nil

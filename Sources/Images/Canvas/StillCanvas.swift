@@ -16,7 +16,8 @@ package final class StillCanvas {
     /// The most samples; larger pictures are decoded in parts.
     package static let maxSamples = 1 << 28
 
-    /// A canvas of black; its pages cost memory when they are written.
+    /// A canvas whose samples are all 0, which is no color of its own; its pages cost memory when they are written.
+    ///
     /// - Throws: `unsupported` for a canvas that is too large for memory.
     package init(_ format: PixelFormat, width: Int, height: Int) throws(ImageError) {
         let packed = FrameLayout.packed(format, width: width, height: height)

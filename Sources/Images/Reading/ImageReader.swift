@@ -38,14 +38,17 @@ public final class ImageReader: Sendable {
     /// The item of the picture that is shown first; nil in a file that is an image sequence alone.
     public var primaryItem: UInt32? { input.file.primary }
 
-    /// The descriptions of `items`, at most the first 1000; those that cannot be used are left out.
+    /// The descriptions of at most the first 1000 of `items`, which has all; those that cannot be used are left out.
+    ///
+    /// `picture` describes each of the others.
     public var pictures: [Picture] { items.prefix(Self.maxPictures).compactMap { try? picture($0) } }
 
     private static let maxPictures = 1000
 
     /// The description of a picture, which may be hidden; nil describes the primary one.
     ///
-    /// - Throws: `damaged`, `unsupported` for an item that is no picture or cannot be used.
+    /// - Throws: `noSuchPicture` for an item that does not exist; `damaged`, `unsupported` for one that is no picture or cannot
+    ///   be used, and `unsupported` for the primary picture of an image sequence without one.
     public func picture(_ item: UInt32? = nil) throws(ImageError) -> Picture {
         let id = try input.picture(item)
         return try input.naming { () throws(HEIFError) in try Picture(id, input.file) }
@@ -81,14 +84,17 @@ public final class ImageReader: Sendable {
     ///   - item: nil is the primary picture.
     ///   - region: the part, in samples of the picture as it is shown; nil for all of it.
     ///   - most: the most samples on a side of the result, whose proportions are the picture's; a thumbnail of the file that
-    ///     suffices is decoded instead. Not with `region`.
+    ///     suffices, and has alpha where the result has it, is decoded instead. Not with `region`.
     ///   - auxiliary: the auxiliary picture of this kind instead, gray in luma.
     ///   - format: `yu12`, `i010` or `yuva`; nil is `yuva` for a picture with alpha, else planar in the picture's bit depth,
-    ///     8 or 10. Without alpha `yuva` is opaque; `yu12` and `i010`
-    ///     leave alpha out, which also decodes pictures whose alpha is in a format that sessions do not decode.
-    ///   - isCancelled: asked between tiles and about ten times a second; by default whether the caller's task is canceled.
-    /// - Throws: `damaged`; `unsupported` for pictures that sessions do not decode, named with their type, and regions of more
-    ///   than 268 megasamples; `parameter`; `noHardware`; `cancelled`; `client` where the daemon or a session fails.
+    ///     8 or 10. `yuva` has 8 bits: to keep 10, decode twice, `as: .i010` and with `auxiliary: .alpha`. Without alpha
+    ///     `yuva` is opaque; `yu12` and `i010` leave alpha out, which also decodes pictures whose alpha is in a format that
+    ///     sessions do not decode.
+    ///   - isCancelled: asked between tiles and about ten times a second while pictures are decoded; a call to the daemon that
+    ///     is under way ends first. By default whether the caller's task is canceled.
+    /// - Throws: `damaged`; `unsupported` for pictures that sessions do not decode, named with their type, regions of more
+    ///   than 268 megasamples, and files beyond this library's limits; `noSuchPicture` for an item or an auxiliary picture that
+    ///   the file lacks; `parameter`, also for a region that is empty or not inside the picture; `noHardware`; `cancelled`; `client` where the daemon or a session fails.
     public func decode(
         item: UInt32? = nil, region: PixelRect? = nil, thumbnailWithin most: Int? = nil,
         auxiliary: AuxiliaryKind? = nil, as format: PixelFormat? = nil,
@@ -96,14 +102,18 @@ public final class ImageReader: Sendable {
     ) throws(ImageError) -> DecodedImage {
         try check(region, most, format)
         let id = try input.picture(item)
-        let shown = try input.source(of: id, auxiliary: auxiliary.map { ($0, "\($0)") }, thumbnail: most)
+        let keepsAlpha = auxiliary == nil && (format == nil || format == .yuva)
+        let shown = try input.source(
+            of: id, auxiliary: auxiliary.map { ($0, "\($0)") }, thumbnail: most, keepsAlpha: keepsAlpha)
+        if let region { try check(region, shown) }
         var alpha: AuxiliaryPicture?
-        if auxiliary == nil, format == nil || format == .yuva {
+        if keepsAlpha {
             alpha = try input.naming { () throws(HEIFError) in try input.file.alpha(of: shown) }
         }
-        let sessions = PictureSessions(daemon: { [found] in try found.daemon() }, isCancelled: isCancelled)
+        let daemon = UsedDaemon(found)
+        let sessions = PictureSessions(daemon: { try daemon.daemon() }, isCancelled: isCancelled)
         let tiles = StillTiles(input, specification, sessions, local: nil)
-        return try ImageError.wrapping {
+        return try daemon.wrapping {
             var (canvas, color) = try StillPainter(input: input, tiles: tiles)
                 .paint(shown, part: region, alpha: alpha, as: format == .yuva ? .yu12 : format)
             if let most {
@@ -132,7 +142,17 @@ public final class ImageReader: Sendable {
         if let region,
             ![region.x, region.y, region.width, region.height].allSatisfy({ (0...HEIFLimits.side).contains($0) })
         {
-            throw ImageError(.parameter, "the region is not inside the picture")
+            throw ImageError(.parameter, "\(path): the region is not inside the picture")
+        }
+    }
+
+    /// - Throws: `parameter` for a region that is empty or not inside the picture.
+    private func check(_ region: PixelRect, _ item: UInt32) throws(ImageError) {
+        let picture = try input.naming { () throws(HEIFError) in try input.file.picture(item) }
+        let shown = PixelRect(width: picture.shownWidth, height: picture.shownHeight)
+        guard !region.isEmpty, region.intersection(shown) == region else {
+            throw ImageError(
+                .parameter, "\(path): the region is not inside the picture of \(shown.width)x\(shown.height)")
         }
     }
 }

@@ -61,7 +61,7 @@ package final class StillInput: Sendable {
 
     /// One picture of the image sequence, from 1, with its alpha.
     ///
-    /// - Throws: `badInput` without a sequence or for a number without a picture; `unsupported` for pictures that refer to
+    /// - Throws: `damaged` without a sequence or for a number without a picture; `unsupported` for pictures that refer to
     ///   each other.
     package func picture(ofSequence number: Int) throws(ImageError) -> StillInput {
         let picture = try naming { () throws(HEIFError) in try file.picture(ofSequence: number) }

@@ -58,6 +58,7 @@ package final class StillTiles {
     private var pending: [UInt64: Work] = [:]
     /// Tiles that were decoded.
     package private(set) var count = 0
+    /// What decoded the first of them.
     package private(set) var decoder: Decoder?
     /// Bytes of the last `ahead` packets that were sent.
     private var sizes: [Int] = []
@@ -132,9 +133,11 @@ package final class StillTiles {
                 decoderSpecification: specification, properties: sessions.properties)
             let made = try sessions.decompression(daemon, parameters)
             session = made
-            decoder = Decoder(
-                id: made.created.decoderID, isHardware: made.created.usingHardware,
-                reason: made.created.fallbackReason)
+            if decoder == nil {
+                decoder = Decoder(
+                    id: made.created.decoderID, isHardware: made.created.usingHardware,
+                    reason: made.created.fallbackReason)
+            }
         } catch {
             guard error.code == .session(.videoDecoderUnsupportedDataFormat) else { throw error }
         }

@@ -13,7 +13,7 @@ internal import HWDWire
 public final class ImageWriter {
     /// How pictures are coded, and what else the file has.
     public struct Options: Sendable {
-        /// 0 to 1, as of `hwctl encode --quality`.
+        /// 0 to 1, as of `hwctl encode --quality`: the quantizer is 40 − 38 · quality, rounded.
         public var quality = 0.4
         /// The quantizer (H.265 QP) of every tile, 0 to 51; nil is that of `quality`.
         public var quantizer: Int?
@@ -62,6 +62,7 @@ public final class ImageWriter {
     public let path: String
     private let options: Options
     private let file: ImageFile
+    private let daemon: UsedDaemon
     private var composer: StillComposer
     private var created: CreateCompressionSession.Reply?
     private var isFinished = false
@@ -72,7 +73,8 @@ public final class ImageWriter {
     ///   - path: where the file appears when it is complete; a file of that name is replaced.
     ///   - daemon: of `Daemon.find()`; nil finds it when the first picture is coded.
     ///   - options: how pictures are coded, and metadata.
-    ///   - isCancelled: asked between tiles and about ten times a second; by default whether the caller's task is canceled.
+    ///   - isCancelled: asked between tiles and about ten times a second while pictures are coded; a call to the daemon that is
+    ///     under way ends first. By default whether the caller's task is canceled.
     /// - Throws: `parameter` for options outside of their ranges; `cannotCreate`.
     public init(
         to path: String, daemon: Daemon? = nil, options: Options = Options(),
@@ -81,8 +83,9 @@ public final class ImageWriter {
         try options.check()
         (self.path, self.options) = (path, options)
         file = try ImageFile(path)
-        let found = FoundDaemon(daemon)
-        let sessions = PictureSessions(daemon: { try found.daemon() }, isCancelled: isCancelled)
+        let used = UsedDaemon(FoundDaemon(daemon))
+        self.daemon = used
+        let sessions = PictureSessions(daemon: { try used.daemon() }, isCancelled: isCancelled)
         var properties = options.properties
         properties[.qp] = .int(options.quantizer.map { Int64($0) } ?? StillEncoder.quantizer(options.quality))
         var composition = StillComposer.Options()
@@ -100,12 +103,12 @@ public final class ImageWriter {
     ///
     /// Several pictures are a burst.
     /// - Throws: `parameter` for an alpha of another size or a writer that is finished; `unsupported` for a picture that HEVC has
-    ///   no level for; `cancelled`; `client` where the daemon or a session fails. The writer is then as it was before.
+    ///   no level for, or that needs more tiles than a grid has; `cancelled`; `client` where the daemon or a session fails. The writer is then as it was before.
     public func add(_ image: SourceImage) throws(ImageError) {
         guard !isFinished else { throw ImageError(.parameter, "\(path) is finished") }
         let pixels = try image.pixels()
         var composer = composer
-        let reply = try ImageError.wrapping {
+        let reply = try daemon.wrapping {
             let index = composer.contents.pictures.count
             let reply = try composer.add(pixels, image.orientation)
             if let depth = image.depth { try composer.add(depth.canvas, as: .depth, of: index) }
@@ -116,7 +119,7 @@ public final class ImageWriter {
         created = created ?? reply
     }
 
-    /// Writes the file and gives it its name.
+    /// Writes the file and gives it its name; a writer whose file could not be written is finished too.
     ///
     /// - Throws: `parameter` for a writer that is finished or has no primary picture; `unsupported` for what a HEIC file cannot
     ///   hold; `io`, `cannotCreate`.
@@ -129,8 +132,9 @@ public final class ImageWriter {
                 "\(path): picture \(options.primary) is shown first, but there are \(contents.pictures.count)")
         }
         let bytes = try contents.bytes(for: path)
-        try file.finish(bytes)
+        // Writing ends the file even where it fails.
         isFinished = true
+        try file.finish(bytes)
         return Summary(
             pictures: contents.pictures.count, tiles: contents.pictures.reduce(0) { $0 + $1.tiles.count },
             bytes: bytes.count, encoderID: created.encoderID, usingHardware: created.usingHardware,

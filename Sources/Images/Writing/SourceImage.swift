@@ -91,8 +91,12 @@ public struct SourceImage: @unchecked Sendable {
 
     /// Copies the planes of a buffer, such as a converter's.
     ///
+    /// - Parameters:
+    ///   - buffer: its format is `yu12`, `i010`, `nv12`, `p010` or `yuva`.
+    ///   - color: how the samples are read, which a buffer does not say. The color of what an `AsyncTransferSession` returns
+    ///     depends on the session's destination properties, such as `destinationColorPrimaries`.
     /// - Throws: as for memory.
-    public init(_ buffer: PixelBuffer, color: ColorDescription = sRGB) throws(ImageError) {
+    public init(_ buffer: PixelBuffer, color: ColorDescription) throws(ImageError) {
         let (format, width, height) = (buffer.format, buffer.width, buffer.height)
         self = try buffer.withPlanes { (planes) throws(ImageError) in
             try SourceImage(

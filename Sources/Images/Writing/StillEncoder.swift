@@ -2,6 +2,7 @@
 internal import HWClient
 internal import HWDHEIF
 package import HWDModel
+internal import HWDTransport
 package import HWDWire
 
 /// Codes pictures as key frames of compression sessions: all tiles of a picture in one session, with one quantizer.
@@ -35,10 +36,12 @@ package struct StillEncoder {
     /// - Parameters:
     ///   - color: what the stream states; nil for auxiliary pictures, which have full range and no colors.
     ///   - tile: as of `StillTiling`.
+    /// - Throws: `unsupported`, before any session, for a picture that no file or no session takes; what the session throws.
     package func encode(
         _ canvas: StillCanvas, color: ColorDescription?, tile: Int?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
         let tiling = StillTiling(width: canvas.width, height: canvas.height, tile: tile)
+        try tiling.check(width: canvas.width, height: canvas.height)
         let format = Format(width: tiling.width, height: tiling.height, samples: canvas.format, count: tiling.count)
         let (run, created) = try code(format, color) { index, planes in
             guard index < tiling.count else { return false }
@@ -62,6 +65,7 @@ package struct StillEncoder {
         sequence first: StillCanvas, color: ColorDescription?, next: () throws -> StillCanvas?
     ) throws -> (still: CodedStill, created: CreateCompressionSession.Reply) {
         let tiling = StillTiling(width: first.width, height: first.height, tile: 0)
+        try tiling.check(width: first.width, height: first.height)
         let format = Format(width: tiling.width, height: tiling.height, samples: first.format, count: nil)
         let (run, created) = try code(format, color) { index, planes in
             guard let canvas = index == 0 ? first : try next() else { return false }
@@ -167,8 +171,8 @@ package struct StillEncoder {
         private func wait(
             _ session: CompressionSession, _ sessions: PictureSessions
         ) throws -> CompressionSession.Event? {
-            let deadline = ContinuousClock.now + sessions.maxSilence
-            while ContinuousClock.now < deadline {
+            let deadline = MonotonicTime.now + sessions.maxSilence
+            while MonotonicTime.now < deadline {
                 if let event = try session.nextEvent(timeout: PictureSessions.pollInterval) { return event }
                 if canSend(session) { return nil }
                 try sessions.checkCancellation()

@@ -56,7 +56,8 @@ struct StillDecodeJob {
         let tiles = StillTiles(input, request.specification, sessions, local: .hwctl)
         let start = Progress(total: nil)
         let shown = try input.source(
-            of: id, auxiliary: request.auxiliary.map { ($0.kind, $0.rawValue) }, thumbnail: request.thumbnail)
+            of: id, auxiliary: request.auxiliary.map { ($0.kind, $0.rawValue) }, thumbnail: request.thumbnail,
+            keepsAlpha: keepsAlpha(output))
         let alpha = try alpha(of: shown, output)
         var (canvas, color) = try StillPainter(input: input, tiles: tiles)
             .paint(shown, part: request.region, alpha: alpha)
@@ -89,12 +90,17 @@ struct StillDecodeJob {
             if request.format == .yuva { Console.note("\(input.path) has no alpha: the picture is opaque") }
             return nil
         }
-        guard request.format == .yuva || request.background != nil || output.isPNG else {
+        guard keepsAlpha(output) else {
             Console.note(
                 "alpha is left out; .png and --format yuva keep it, --background composites it over a color")
             return nil
         }
         return alpha
+    }
+
+    /// Whether the output has the alpha of a picture with one.
+    private func keepsAlpha(_ output: StillOutput) -> Bool {
+        request.auxiliary == nil && (request.format == .yuva || request.background != nil || output.isPNG)
     }
 
     private func exif(of id: UInt32) throws -> [UInt8]? {

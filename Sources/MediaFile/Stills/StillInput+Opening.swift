@@ -55,7 +55,7 @@ extension MediaError {
             case .cannotCreate: .cannotCreate
             case .cancelled: .interrupted
             case .io, .noHardware, .client, .fault: .io
-            case .damaged: .badInput
+            case .damaged, .noSuchPicture: .badInput
             }
         self.init(kind, error.reason)
     }

@@ -245,6 +245,49 @@ extension EndToEnd {
             #expect(!server.folder.contents.contains { $0.hasPrefix("x.") || $0.hasPrefix(".") })
         }
 
+        @Test("A second finish after a failed one touches no descriptor")
+        func finishTwice() throws {
+            let folder = path("gone")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let writer = try ImageWriter(
+                to: folder + "/x.heic", daemon: server.daemon, options: Self.options())
+            try writer.add(try Self.image(.yu12, width: 64, height: 64))
+            try FileManager.default.removeItem(atPath: folder)
+            #expect(ImageReading.code { _ = try writer.finish() } == .cannotCreate)
+            // They take the number that the writer closed.
+            let files = try (0..<64).map { number in
+                let name = path("other-\(number)")
+                #expect(FileManager.default.createFile(atPath: name, contents: nil))
+                return (name, try #require(FileHandle(forWritingAtPath: name)))
+            }
+            #expect(ImageReading.code { _ = try writer.finish() } == .parameter)
+            for (name, handle) in files {
+                try handle.close()
+                #expect(try Data(contentsOf: URL(fileURLWithPath: name)).isEmpty, "\(name)")
+            }
+        }
+
+        @Test(
+            "Pictures that no file or no session takes are refused before any session",
+            arguments: [(16_448, 64, 64, "257x1 tiles"), (16_900, 64, 0, "levels"), (16_400, 64, 0, "16384")])
+        func oversize(_ width: Int, _ height: Int, _ tile: Int, _ word: String) throws {
+            let planes = [1, 4, 4].map { [UInt8](repeating: 128, count: width * height / $0) }
+            let image = try SourceImage(
+                .yu12, width: width, height: height, planes: planes, strides: [width, width / 2, width / 2])
+            var options = Self.options()
+            options.tileSize = tile
+            // A session would find no daemon.
+            let writer = try ImageWriter(
+                to: path("x.heic"), daemon: Daemon(address: path("nobody")), options: options)
+            do throws(ImageError) {
+                try writer.add(image)
+                Issue.record("a picture of \(width)x\(height)")
+            } catch {
+                #expect(error.code == .unsupported && error.reason.contains(word), "\(error)")
+                #expect(error.exitStatus == .badInput)
+            }
+        }
+
         @Test("A task writes and reads without blocking, and a canceled one leaves no file")
         func tasks() async throws {
             let image = try Self.image(.yu12, width: 600, height: 400)
