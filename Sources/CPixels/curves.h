@@ -3,9 +3,9 @@
 
 // AVX-512 selects one of 32 coefficients of a power in one instruction, AVX2 one of 8.
 #if LEVEL == 2
-enum { POWERS = 5, SEGMENTS = 32 };
+enum { POWERS = HWD_ROWS_AVX512, SEGMENTS = HWD_SEGMENTS_AVX512 };
 #elif LEVEL == 1
-enum { POWERS = 8, SEGMENTS = 8 };
+enum { POWERS = HWD_ROWS_AVX2, SEGMENTS = HWD_SEGMENTS_AVX2 };
 #else
 enum { POWERS = 1, SEGMENTS = WIDTH };
 #endif
@@ -48,20 +48,25 @@ INLINE vi bits_of(float x) { return (vi)splat(x); }
 INLINE vi most(vi x, vi y) { return __builtin_elementwise_max(x, y); }
 INLINE vi least(vi x, vi y) { return __builtin_elementwise_min(x, y); }
 
+INLINE vf bounded(const hwd_segments *how, vf y) {
+    // Positive floats are ordered like integers, whose comparisons take fewer units.
+    return (vf)least(most((vi)y, bits_of(how->low)), bits_of(how->high));
+}
+
 INLINE vf evaluate(const hwd_segments *how, const segments *own, vf x) {
     vf y = x * how->scale + how->offset;
-    if (how->root) {
-        y = square_root(at_most(at_least(y, splat(how->low)), splat(how->high)));
-    } else {
-        // Positive floats are ordered like integers, whose comparisons take fewer units.
-        y = (vf)least(most((vi)y, bits_of(how->low)), bits_of(how->high));
-    }
+    y = how->root ? square_root(at_most(at_least(y, splat(how->low)), splat(how->high))) : bounded(how, y);
     const vi index = (vi)((vu)y >> how->shift);
     const vi rest = (1 << how->shift) - 1 + (vi){0};
     const vf part = (vf)(((vi)y & rest) | 0x3f800000) - how->origin;
     vf sum = coefficient(own->rows[POWERS - 1], index);
 #pragma unroll
     for (int power = POWERS - 2; power >= 0; power--) sum = sum * part + coefficient(own->rows[power], index);
+    // Few curves are squared: the hint keeps the squaring out of the path of the others.
+    if (__builtin_expect(how->squares > 0, false)) {
+        sum *= sum;
+        if (how->squares > 1) sum *= sum;
+    }
     return sum;
 }
 

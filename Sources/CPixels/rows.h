@@ -103,7 +103,7 @@ typedef struct {
     uint8_t *to[2];
     float *const *chroma;
     float *wide_cb, *wide_cr;
-    float luma;      // what a step of luma adds to R', G' and B'
+    float luma;      // what a step of luma adds to R', G' and B', or in light.h to the curve's argument
     int y;
     bool is_own;     // in this share; otherwise only chroma is kept
     bool is_opaque;  // the source has no alpha
@@ -179,20 +179,7 @@ INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, 
     for (int i = 0; i < count; i++) write_pixels(own, to, x + i * WIDTH, left - i * WIDTH, &all[i]);
 }
 
-/// Whether a curve by segments is all that is between the source's R'G'B' and the target's, besides matrices.
-static bool is_plain(const hwd_plan *plan) {
-    const hwd_segments *decode = &plan->decode.segments;
-    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root
-        && (LEVEL < 2 || decode->origin == 0);
-    const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
-        || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
-        || !is_identity(&plan->inverse_gain.curve) || !is_identity(&plan->encode);
-    return plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && !plan->source.alpha
-        && plan->converts && plan->is_bounded && decodes && !has_more;
-}
-
-/// Converts a row; `plain` is a constant that removes the steps that `is_plain` excludes, and then `words` is one too.
-INLINE void convert_row(const line *shared, hwd_form from, hwd_form to, bool plain, bool words) {
+INLINE void convert_row(const line *shared, hwd_form from, hwd_form to) {
     // Local copies can stay in registers, because no store may alias them.
     hwd_plan plan = *shared->plan;
     line own = *shared;
@@ -200,21 +187,6 @@ INLINE void convert_row(const line *shared, hwd_form from, hwd_form to, bool pla
     float *chroma[3] = {NULL};
     if (from == HWD_YCBCR) memcpy(chroma, shared->chroma, sizeof chroma);
     own.chroma = chroma;
-    if (plain) {
-        // The curve clamps its argument.
-        plan.divides = plan.multiplies = plan.clips_source = plan.clips_target = plan.decode.odd = false;
-        plan.converts = true;
-        plan.mapping = NULL;
-        own.is_opaque = own.is_bounded = true;
-        plan.gain.curve = plan.tone.curve = plan.inverse_gain.curve = plan.encode = (hwd_curve){0};
-        if (!plan.decode.segments.factors) __builtin_unreachable();
-        // `to_rgb` includes the curve's scale and offset.
-        plan.decode.segments.scale = 1, plan.decode.segments.offset = -0.f;
-        plan.decode.segments.root = false;
-        plan.source.alpha = false;
-        plan.source.words = words;
-        if (LEVEL == 2) plan.decode.segments.origin = 0;
-    }
     const coefficients curves = load_coefficients(&plan);
     int x = 0;
     if (LEVEL == 0 || (LEVEL == 1 && to != HWD_HALVES)) {
@@ -231,7 +203,7 @@ INLINE void convert_row(const line *shared, hwd_form from, hwd_form to, bool pla
 typedef void convert_line(const line *own);
 
 #define LINE(name, from, to) \
-    static void name(const line *own) { convert_row(own, from, to, false, false); }
+    static void name(const line *own) { convert_row(own, from, to); }
 LINE(ycbcr_to_ycbcr, HWD_YCBCR, HWD_YCBCR)
 LINE(ycbcr_to_bytes, HWD_YCBCR, HWD_BYTES)
 LINE(ycbcr_to_halves, HWD_YCBCR, HWD_HALVES)
@@ -242,8 +214,10 @@ LINE(halves_to_ycbcr, HWD_HALVES, HWD_YCBCR)
 LINE(halves_to_bytes, HWD_HALVES, HWD_BYTES)
 LINE(halves_to_halves, HWD_HALVES, HWD_HALVES)
 #undef LINE
-static void words_to_light(const line *own) { convert_row(own, HWD_YCBCR, HWD_HALVES, true, true); }
-static void samples_to_light(const line *own) { convert_row(own, HWD_YCBCR, HWD_HALVES, true, false); }
+
+#if LEVEL > 0
+#include "light.h"
+#endif
 
 static convert_line *line_of(const hwd_plan *plan) {
     static convert_line *const lines[3][3] = {
@@ -251,7 +225,9 @@ static convert_line *line_of(const hwd_plan *plan) {
         [HWD_BYTES] = {bytes_to_ycbcr, bytes_to_bytes, bytes_to_halves},
         [HWD_HALVES] = {halves_to_ycbcr, halves_to_bytes, halves_to_halves},
     };
-    if (is_plain(plan)) return plan->source.words ? words_to_light : samples_to_light;
+#if LEVEL > 0
+    if (makes_light(plan)) return light_line_of(plan);
+#endif
     return lines[plan->source.form][plan->target.form];
 }
 
@@ -288,10 +264,9 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     convert_line *const convert = line_of(plan);
     float to_rgb[12];
     memcpy(to_rgb, plan->to_rgb, sizeof to_rgb);
-    if (is_plain(plan)) {
-        const hwd_segments *decode = &plan->decode.segments;
-        for (int i = 0; i < 12; i++) to_rgb[i] = to_rgb[i] * decode->scale + (i % 4 == 3 ? decode->offset : 0);
-    }
+#if LEVEL > 0
+    if (makes_light(plan)) adjust_for_light(plan, to_rgb);
+#endif
     line own = {.plan = plan, .wide_cb = to.wide_cb, .wide_cr = to.wide_cr, .is_bounded = plan->is_bounded};
     // Rows of the matrix have the same factor of luma.
     own.luma = to_rgb[0];

@@ -4,9 +4,10 @@ import func Glibc.pow
 
 /// A function as polynomials over segments of its argument, for loops that keep all coefficients in registers.
 ///
-/// y = scale · x + offset, clamped to `low` … `high`, or with `isRooted` the square root of that. An octave of y has
-/// `Form.stepsPerOctave` equal segments; the segment's number is the upper bits of y as a float, modulo the number of segments.
-/// t is the lower bits as a fraction of the octave, 0 … 1 / stepsPerOctave, plus 1 − `origin`.
+/// y = scale · x + offset, clamped to `low` … `high`, or with `isRooted` the square root of that. Each octave of y has 2^`octaveBits`
+/// equal segments; the segment's number is the upper bits of y as a float, modulo the number of segments. t is the position within
+/// the segment as a fraction of the octave, 0 … 2^−`octaveBits`, plus 1 − `origin`. The polynomial's value is squared `Form.squares`
+/// times: a root of a steep function is less steep and easier to fit.
 public struct CurveFit: Sendable {
     /// The shape of a fit.
     public struct Form: Hashable, Sendable {
@@ -18,14 +19,40 @@ public struct CurveFit: Sendable {
         public var degree: Int
         /// Whether t is above 1, which saves a subtraction and is precise enough for short segments.
         public var isShifted: Bool
+        /// How the polynomial's value is squared; nil where it is not.
+        public var squaring: Squaring?
+
+        /// Squarings of the polynomial's value, and numbers tuned for PQ, by which the errors of all segments are about equal.
+        public struct Squaring: Hashable, Sendable {
+            /// How often the value is squared, 1 or 2.
+            public var count: Int
+            /// The part of the first segment that is before the least argument.
+            var unusedStart: Double
+            /// The part of the last segment that is up to the largest argument.
+            var usedEnd: Double
+            /// Moves the nodes of the interpolation towards a segment's beginning (above 1) or end (below 1).
+            var nodeExponent: Double
+        }
 
         /// Creates a form.
-        public init(segments: Int, octaveBits: Int, degree: Int, isShifted: Bool) {
+        public init(segments: Int, octaveBits: Int, degree: Int, isShifted: Bool, squaring: Squaring? = nil) {
             self.segments = segments
             self.octaveBits = octaveBits
             self.degree = degree
             self.isShifted = isShifted
+            self.squaring = squaring
         }
+
+        /// How often the polynomial's value is squared.
+        public var squares: Int { squaring?.count ?? 0 }
+
+        /// The root of a value that the polynomial approximates.
+        fileprivate func root(_ value: Double) -> Double {
+            squares == 0 ? value : pow(value, 1 / Double(1 << squares))
+        }
+
+        /// Moves the nodes towards a segment's beginning: the allowed error is relative, so it is smallest there.
+        fileprivate var nodeExponent: Double { squaring?.nodeExponent ?? 1.2 }
 
         /// Where segment `index` begins if segment 0 begins at 1.
         fileprivate func edge(_ index: Int) -> Double {
@@ -84,21 +111,26 @@ public struct CurveFit: Sendable {
         let top = isRooted ? end * end : end
         low = Float(isRooted ? begin * begin : begin)
         high = min(Float(top).nextDown, Float(own.scale * limit + own.offset))
+        // As loops compute it.
+        let last = Double(isRooted ? high.squareRoot() : high)
         var factors = [Float](repeating: 0, count: (form.degree + 1) * form.segments)
         var worst = 0.0
         for index in first..<first + form.segments {
             let (edge, next) = (form.edge(index), form.edge(index + 1))
-            guard next > begin else { continue }
+            guard next > begin, edge <= last else { continue }
+            // A segment that begins at the last argument holds only that point; its whole length is fitted, because interpolation
+            // needs an interval.
             let segment = Segment(
-                edge: edge, from: max(edge, begin), to: next, origin: form.isShifted ? 0 : 1)
-            let numbers = segment.interpolate(degree: form.degree) { function(own.inverse($0)) }
+                edge: edge, from: max(edge, begin), to: edge < last ? min(next, last) : next,
+                origin: form.isShifted ? 0 : 1)
+            let numbers = segment.interpolate(form) { form.root(function(own.inverse($0))) }
             // 127 is the exponent's bias.
             let column = (index + (127 << form.octaveBits)) & (form.segments - 1)
             for power in numbers.indices { factors[power * form.segments + column] = numbers[power] }
             let largest = Double(high)
             worst = max(
                 worst,
-                segment.error(of: numbers, points: 2 * form.degree + 3) { y in
+                segment.error(of: numbers, points: 6 * form.degree + 1, squares: form.squares) { y in
                     guard (own.isRooted ? y * y : y) <= largest else { return nil }
                     let value = function(own.inverse(y))
                     return (value, allowed(value))
@@ -121,13 +153,12 @@ private struct Segment {
     private func variable(_ y: Double) -> Double { (y - edge) / octave + 1 - origin }
 
     /// The coefficients of the polynomial through the Chebyshev nodes.
-    func interpolate(degree: Int, _ function: (Double) -> Double) -> [Float] {
-        let count = degree + 1
+    func interpolate(_ form: CurveFit.Form, _ function: (Double) -> Double) -> [Float] {
+        let count = form.degree + 1
         var (places, values): ([Double], [Double]) = ([], [])
         for index in 0..<count {
             let node = 0.5 - 0.5 * cos(.pi * (Double(index) + 0.5) / Double(count))
-            // Errors are measured against values, which are small where a segment begins.
-            let y = from + (to - from) * pow(node, 1.2)
+            let y = from + (to - from) * pow(node, form.nodeExponent)
             places.append(variable(y))
             values.append(function(y))
         }
@@ -151,18 +182,21 @@ private struct Segment {
     ///
     /// - Parameter wanted: The value and the allowed error at y; nil outside of the arguments.
     func error(
-        of factors: [Float], points: Int, _ wanted: (Double) -> (value: Double, allowed: Double)?
+        of factors: [Float], points: Int, squares: Int, _ wanted: (Double) -> (value: Double, allowed: Double)?
     ) -> Double {
         var worst = 0.0
         for point in 0..<points {
-            let part = Double(point) / Double(points)
+            let part = Double(point) / Double(points - 1)
             let y = Double(Float(from + (to - from) * part * part))
             guard let (exact, allowed) = wanted(y) else { continue }
             let place = Float(variable(y))
-            let value = factors.dropLast().reversed().reduce(factors[factors.count - 1]) {
+            var value = factors.dropLast().reversed().reduce(factors[factors.count - 1]) {
                 $1.addingProduct($0, place)
             }
-            worst = max(worst, abs(Double(value) - exact) / allowed)
+            for _ in 0..<squares { value *= value }
+            let error = abs(Double(value) - exact) / allowed
+            guard error.isFinite else { return .infinity }
+            worst = max(worst, error)
         }
         return worst
     }
@@ -177,7 +211,11 @@ extension CurveFit {
     ) {
         // The last segment of an octave comes first: the least segment at 0 for the same at the limit.
         let first = 1 << form.octaveBits - 1
-        let (start, end) = (form.edge(first), form.edge(first + form.segments))
+        var (start, end) = (form.edge(first), form.edge(first + form.segments))
+        if let squaring = form.squaring {
+            start += squaring.unusedStart * (form.edge(first + 1) - start)
+            end -= (1 - squaring.usedEnd) * (end - form.edge(first + form.segments - 1))
+        }
         var offset = start
         if let kink {
             let part = kink / limit

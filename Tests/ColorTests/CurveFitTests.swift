@@ -6,14 +6,6 @@ import Testing
 
 /// Curves as polynomials, evaluated as loops do it and compared with their formulas.
 @Suite struct CurveFitTests {
-    static let steps = [
-        CurveFit.Form(segments: 32, octaveBits: 3, degree: 4, isShifted: true),
-        CurveFit.Form(segments: 32, octaveBits: 2, degree: 4, isShifted: true),
-    ]
-    static let eight = CurveFit.Form(segments: 8, octaveBits: 1, degree: 7, isShifted: false)
-    static let octaves = [0, 1].map {
-        CurveFit.Form(segments: 32, octaveBits: $0, degree: 4, isShifted: false)
-    }
     static let curves = TransferFunction.allCases.filter { $0 != .linear }
 
     static func plan(
@@ -35,7 +27,9 @@ import Testing
         let rest = y.bitPattern & (1 << UInt32(fit.shift) - 1)
         let t = Float(bitPattern: rest | 0x3F80_0000) - fit.origin
         let factors = (0...fit.form.degree).map { fit.factors[$0 * fit.form.segments + segment] }
-        return Double(factors.reversed().reduce(Float(0)) { $1.addingProduct($0, t) })
+        var value = factors.reversed().reduce(Float(0)) { $1.addingProduct($0, t) }
+        for _ in 0..<fit.form.squares { value *= value }
+        return Double(value)
     }
 
     /// 20,000 values of 0…limit, closer together near 0.
@@ -47,7 +41,7 @@ import Testing
         "light for half floats is within an eighth of their unit", arguments: CurveFitTests.curves, [false, true])
     func light(_ transfer: TransferFunction, isAVX2: Bool) throws {
         let plan = try Self.plan((.p010, transfer), (.rgba16f, .linear))
-        let fit = try #require(plan.forwardFit(isAVX2 ? [Self.eight] : Self.steps))
+        let fit = try #require(plan.forwardFit(isAVX2 ? CurveFit.Form.stepsOf8 : CurveFit.Form.stepsOf32))
         let peak = max(1, plan.sourceHLG?.peak ?? 1)
         for place in Self.places(to: 1) {
             let exact = plan.forwardScale * transfer.decode(place)
@@ -59,7 +53,7 @@ import Testing
     @Test("codes are within a twentieth", arguments: CurveFitTests.curves)
     func codes(_ transfer: TransferFunction) throws {
         let plan = try Self.plan((.rgba16f, .linear), (.p010, transfer))
-        let fit = try #require(plan.inverseFit(Self.octaves))
+        let fit = try #require(plan.inverseFit(CurveFit.Form.octavesOf32))
         for place in Self.places(to: transfer.decode(1) / plan.inverseScale) {
             let exact = transfer.encode(place * plan.inverseScale)
             #expect(abs(Self.value(fit, place) - exact) <= 0.05 / 1023, "at \(place)")
@@ -69,7 +63,7 @@ import Testing
     @Test("HLG's gain is within an eighth of a half float's unit")
     func gain() throws {
         let plan = try Self.plan((.p010, .hlg), (.rgba16f, .linear))
-        let (fit, display) = (try #require(plan.gainFit(Self.octaves)), try #require(plan.sourceHLG))
+        let (fit, display) = (try #require(plan.gainFit(CurveFit.Form.octavesOf32)), try #require(plan.sourceHLG))
         for place in Self.places(to: 1) where place > 0x1p-31 {
             let exact = display.displayGain(sceneLuminance: place)
             #expect(abs(Self.value(fit, place) - exact) <= exact * 0x1p-14, "at \(place)")
@@ -78,17 +72,23 @@ import Testing
 
     @Test("a fit that is not precise enough is not used")
     func refusals() throws {
+        let forms = CurveFit.Form.stepsOf32
         // Much light that cancels leaves too large errors in codes.
-        #expect(try Self.plan((.p010, .pq), (.bgra8, .sRGB)).forwardFit([Self.eight]) == nil)
+        #expect(try Self.plan((.p010, .pq), (.bgra8, .sRGB)).forwardFit([CurveFit.Form.stepsOf8[2]]) == nil)
         let extended = ConversionOptions(overRange: .extend)
         // Segments near 0 of a range up to 2.25 are too long for E'^2.4; eight octaves have shorter ones.
         let plan = try Self.plan((.p010, .bt1886), (.rgba16f, .linear), extended)
-        #expect(plan.forwardFit([Self.steps[0]]) == nil)
-        #expect(try #require(plan.forwardFit(Self.steps)).form == Self.steps[1])
-        #expect(try Self.plan((.p010, .hlg), (.rgba16f, .linear), extended).gainFit(Self.octaves) == nil)
+        #expect(plan.forwardFit([forms[1]]) == nil)
+        #expect(try #require(plan.forwardFit(forms)).form == forms[0])
+        // PQ's square root is fitted instead of PQ.
+        let pq = try Self.plan((.p010, .pq), (.rgba16f, .linear))
+        #expect(pq.forwardFit([forms[0], forms[1]]) == nil)
+        #expect(try #require(pq.forwardFit(forms)).form == forms[2])
+        let bright = try Self.plan((.p010, .hlg), (.rgba16f, .linear), extended)
+        #expect(bright.gainFit(CurveFit.Form.octavesOf32) == nil)
         // The logarithm of HLG needs two segments in an octave.
         let hlg = try Self.plan((.rgba16f, .linear), (.p010, .hlg))
-        #expect(try #require(hlg.inverseFit(Self.octaves)).form == Self.octaves[1])
+        #expect(try #require(hlg.inverseFit(CurveFit.Form.octavesOf32)).form == CurveFit.Form.octavesOf32[1])
     }
 
     @Test("light is bounded where no half float can overflow")

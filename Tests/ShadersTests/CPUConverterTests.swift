@@ -99,6 +99,20 @@ import Testing
                 .rgba16f, SignalDescription(transfer: .linear), .rgba8, bytes, width: width, height: height))
     }
 
+    @Test("light of every width around those of vectors", arguments: ChromaSiting.allCases)
+    func widths(_ siting: ChromaSiting) throws {
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        for format in PixelFormat.yCbCr {
+            for transfer in [TransferFunction.pq, .bt1886] {
+                let signal = SignalDescription(
+                    primaries: .bt2020, transfer: transfer, matrix: .bt2020, siting: siting)
+                for width in [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 128] {
+                    try Self.check(Self.conversion(format, signal, .rgba16f, light, width: width, height: 3))
+                }
+            }
+        }
+    }
+
     @Test("divides and multiplies by alpha", arguments: CPUConverterTests.rgb + [.yuva])
     func alpha(_ from: PixelFormat) throws {
         for to in Self.rgb + [.yuva] {
@@ -172,11 +186,11 @@ import Testing
         }
     }
 
-    @Test("large pictures, with several threads and nontemporal stores")
-    func large() throws {
+    @Test("large pictures, with several threads", arguments: [CPUConverterTests.pq, CPUConverterTests.hlg])
+    func large(_ signal: SignalDescription) throws {
         let (width, height) = (1410, 751)
         let conversion = Self.conversion(
-            .p010, Self.hlg, .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear), width: width,
+            .p010, signal, .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear), width: width,
             height: height)
         let reference = try ReferenceConverter(conversion)
         var picture = Picture(.p010, width: width, height: height)

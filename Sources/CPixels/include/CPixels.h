@@ -26,15 +26,20 @@ typedef struct {
 /// A piecewise polynomial whose coefficients fit into registers.
 ///
 /// y = scale · x + offset, clamped to low … high, or the square root of that. The segment is y's bits >> `shift`, modulo the
-/// number of segments; t is the rest of y's mantissa as 1 … 2 of an octave, less `origin`. `factors` has a row of coefficients, one a segment,
-/// for each power of t, the constants first. AVX-512 has 5 rows of 32 segments, AVX2 8 rows of 8.
+/// number of segments; t is the rest of y's mantissa as 1 … 2 of an octave, less `origin`. `factors` has a row of coefficients, one a
+/// segment, for each power of t, the constants first. AVX-512 has 5 rows of 32 segments, AVX2 8 rows of 8.
 typedef struct {
     const float *factors;  ///< NULL: none; 64-byte aligned
     float scale, offset, low, high;
     float origin;          ///< 0 or 1
     int shift;
     bool root;
+    int rows;     ///< rows in use; the rest, up to the instruction set's number, are 0
+    int squares;  ///< how often the polynomial's value is squared: 0, 1 or 2
 } hwd_segments;
+
+/// Rows of coefficients, and segments in a row, for each instruction set.
+enum { HWD_ROWS_AVX2 = 8, HWD_SEGMENTS_AVX2 = 8, HWD_ROWS_AVX512 = 5, HWD_SEGMENTS_AVX512 = 32 };
 
 /// A function: the identity, segments, or piecewise linear as (value, rise) pairs.
 typedef struct {

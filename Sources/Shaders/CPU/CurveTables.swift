@@ -30,15 +30,21 @@ final class CurveTables {
     /// A fit's segments; arguments of an odd curve are magnitudes.
     func segments(_ fit: CurveFit, isOdd: Bool = false) -> hwd_curve {
         var start: UnsafeMutableRawPointer?
-        guard posix_memalign(&start, 64, fit.factors.count * 4) == 0, let start else { return hwd_curve() }
-        let factors = start.bindMemory(to: Float.self, capacity: fit.factors.count)
+        // The loops read all rows of their instruction set.
+        let isWide = fit.form.segments == HWD_SEGMENTS_AVX512
+        let rows = Int(isWide ? HWD_ROWS_AVX512 : HWD_ROWS_AVX2)
+        precondition((isWide || fit.form.segments == HWD_SEGMENTS_AVX2) && fit.form.degree < rows)
+        let count = rows * fit.form.segments
+        guard posix_memalign(&start, 64, count * 4) == 0, let start else { return hwd_curve() }
+        let factors = start.initializeMemory(as: Float.self, repeating: 0, count: count)
         for (index, factor) in fit.factors.enumerated() { factors[index] = factor }
         memory.append(factors)
         var curve = hwd_curve()
         curve.odd = isOdd
         curve.segments = hwd_segments(
             factors: UnsafePointer(factors), scale: fit.scale, offset: fit.offset, low: fit.low, high: fit.high,
-            origin: fit.origin, shift: Int32(fit.shift), root: fit.isRooted)
+            origin: fit.origin, shift: Int32(fit.shift), root: fit.isRooted, rows: Int32(fit.form.degree + 1),
+            squares: Int32(fit.form.squares))
         return curve
     }
 
@@ -72,7 +78,7 @@ final class CurveTables {
     }
 }
 
-/// The forms of fits whose coefficients an instruction set selects from registers, as `curves.h` has them.
+/// The forms of fits whose coefficients an instruction set selects from registers.
 private struct Forms {
     /// For arguments from 0 to a limit; the first that is precise enough is used.
     var steps: [CurveFit.Form] = []
@@ -81,12 +87,8 @@ private struct Forms {
 
     init(level: Int32) {
         switch level {
-        case 2:
-            steps = [3, 2].map { CurveFit.Form(segments: 32, octaveBits: $0, degree: 4, isShifted: true) }
-            octaves = [0, 1].map {
-                CurveFit.Form(segments: 32, octaveBits: $0, degree: 4, isShifted: false)
-            }
-        case 1: steps = [CurveFit.Form(segments: 8, octaveBits: 1, degree: 7, isShifted: false)]
+        case 2: (steps, octaves) = (CurveFit.Form.stepsOf32, CurveFit.Form.octavesOf32)
+        case 1: steps = CurveFit.Form.stepsOf8
         default: break
         }
     }
