@@ -34,7 +34,7 @@ import Testing
 
     @Test func resolvesDefaultModesAndQuality() throws {
         let plain = try #require(try configuration([:]).alpha)
-        #expect(plain == AlphaSettings(mode: .premultiplied, sourceMode: .premultiplied, quality: 0.75))
+        #expect(plain == AlphaSettings(mode: .premultiplied, sourceMode: .premultiplied, quality: 0.625))
         let straight = try #require(try configuration(["AlphaChannelMode": .string("straight")]).alpha)
         #expect(straight.sourceMode == .straight && straight.mode.useIdc == 0 && plain.mode.useIdc == 1)
         let other = try configuration(["SourceAlphaMode": .string("straight"), "TargetQualityForAlpha": .int(1)])

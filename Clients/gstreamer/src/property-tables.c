@@ -171,7 +171,7 @@ const HwdPropertySpec hwd_encoder_properties[] = {
      "Frames of look-ahead, limited by MaxFrameDelayCount."},
     {"TargetQualityForAlpha", "target-quality-for-alpha", HWD_NUMBER, HWD_UNTIL_PREPARED, FALSE,
      0, 1, NULL,
-     "Constant quality of the alpha layer; the rate properties apply to the base layer only. x265: a constant QP, which on masks with soft edges has about the PSNR of CRF = 40 - 38 * TargetQualityForAlpha. Default: 0.75."},
+     "Constant quality of the alpha layer; the rate properties apply to the base layer only. x265: a constant QP, which on masks with soft edges has about the PSNR of CRF = 40 - 38 * TargetQualityForAlpha. Default: 0.625."},
     {"TransferFunction", "transfer-function", HWD_CHOICE, HWD_UNTIL_PREPARED, FALSE,
      0, 0, (const char *const[]){"ITU_R_2020", "ITU_R_2100_HLG", "ITU_R_709_2", "Linear", "SMPTE_240M_1995", "SMPTE_ST_2084_PQ", "SMPTE_ST_428_1", "sRGB", NULL},
      "transfer_characteristics of the VUI (H.273 table 3)."},

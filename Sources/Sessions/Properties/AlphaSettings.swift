@@ -15,8 +15,8 @@ public struct AlphaSettings: Hashable, Sendable {
     /// Quality of the alpha layer, 0…1.
     public var quality: Double
 
-    /// About 65 dB for a mask with soft edges.
-    public static let defaultQuality = 0.75
+    /// About 64 dB for a mask with soft edges.
+    public static let defaultQuality = 0.625
 
     static let modeNames = AlphaChannelMode.allCases.map(\.rawValue)
 
