@@ -107,6 +107,7 @@ struct SessionSetup {
     var report: WorkerReport {
         .created(
             codecID: choice.decoder.id, usingHardware: choice.decoder.hardware,
-            fallbackReason: choice.fallbackReason)
+            fallbackReason: choice.fallbackReason,
+            pixelFormat: Self.pixelFormat(session.request, isSemiPlanar: isSemiPlanar).rawValue)
     }
 }

@@ -43,8 +43,10 @@ struct EncodeThread {
     private var description: [UInt8] = []
     /// The encoder's deviations from the properties, as published.
     private var notes: [String]
-    /// Nil until the encoder is open.
+    /// Nil until the encoder is open, and while it writes.
     private var metadata: FrameMetadataWriter?
+    /// The metadata's notes while it writes.
+    private var metadataNotes: [String] = []
     /// Measures the frames that RPUs are made for; nil where none are.
     private var meter: LightMeter?
     /// What the meter is made for with the first frame that has metadata; nil afterwards.
@@ -53,6 +55,8 @@ struct EncodeThread {
     private var meterNote: String?
     /// Nil where the output is not checked.
     private var sampler: OutputSampler?
+    /// Why no output is checked although the properties ask for it.
+    private var samplerNote: String?
     /// When the last task was done.
     private var lastTask = MonotonicTime.now
     /// What the first of two passes collects; nil where frames are coded once.
@@ -100,7 +104,10 @@ struct EncodeThread {
     /// Sends the packets that need not be held any longer.
     private mutating func sendReady() throws(SessionError) {
         guard let sampler else { return }
-        for packet in try sampler.takeReady() { try send(packet.picture, packet.bytes.span.bytes) }
+        let packets = try sampler.takeReady()
+        // Before packets that were not checked.
+        if !packets.isEmpty { publishNotes() }
+        for packet in packets { try send(packet.picture, packet.bytes.span.bytes) }
     }
 
     /// Sends packets that are held, as their answers come, while the condition holds; the sampler bounds the wait.
@@ -136,12 +143,14 @@ struct EncodeThread {
             if configuration.pass != nil { try finish() }
             _ = try encoder?.change(to: configuration)
             metadata?.change(to: configuration)
+            sampler?.change(to: configuration)
         case .finish(let pts, let sequence):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
                 try finish()
             }
             try sendHeld()
+            publishNotes()
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
@@ -178,6 +187,7 @@ struct EncodeThread {
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)
         sampler = worker.makeSampler(configuration)
+        if sampler == nil { samplerNote = worker.unverifiedReason(configuration) }
         if configuration.generatesRPU { measuredConfiguration = configuration }
         try describe(encoder)
     }
@@ -193,7 +203,7 @@ struct EncodeThread {
         }
     }
 
-    /// Sends the format description, and publishes the encoder's notices, where they are new.
+    /// Sends the format description, and publishes the notices, where they are new.
     private mutating func describe(_ encoder: StreamEncoder) throws(SessionError) {
         if encoder.formatDescription != description {
             // Those of the description before.
@@ -201,9 +211,15 @@ struct EncodeThread {
             description = encoder.formatDescription
             worker.port.send(.formatDescription, encoder.formatDescription)
         }
+        publishNotes()
+    }
+
+    /// Publishes the notices where they are new.
+    private mutating func publishNotes() {
+        guard let encoder else { return }
         let current =
-            encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? [])
-            + (sampler?.note.map { [$0] } ?? [])
+            encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? metadataNotes)
+            + (sampler?.notes ?? samplerNote.map { [$0] } ?? [])
         if current != notes {
             notes = current
             worker.publish(notices: notes)
@@ -248,7 +264,7 @@ struct EncodeThread {
         if let encoder { try describe(encoder) }
         guard var writer = metadata else { return try emit(picture, bytes) }
         // Out of the property while the handler has this value.
-        metadata = nil
+        (metadata, metadataNotes) = (nil, writer.notes)
         defer { metadata = writer }
         try writer.write(picture, bytes) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
     }
@@ -257,6 +273,7 @@ struct EncodeThread {
     private mutating func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
         try sendReady()
         guard let sampler, sampler.take(picture, bytes, record: description) else {
+            publishNotes()
             return try send(picture, bytes)
         }
         try wait { $0.isFull }

@@ -31,7 +31,7 @@ final class OutputSampler {
             firstSampleSize = isContinuation ? min(sampleSize, 4) : sampleSize
         }
 
-        private static func onlyReports(_ configuration: EncoderConfiguration) -> Bool {
+        static func onlyReports(_ configuration: EncoderConfiguration) -> Bool {
             configuration.realTime || configuration.maxFrameDelay != nil
         }
 
@@ -78,7 +78,15 @@ final class OutputSampler {
     /// How many of them the sample that is being checked, and what is before it, has.
     private var givenCount = 0
     /// Why nothing more is checked.
-    private(set) var note: String?
+    private var endReason: String?
+    /// Why some pictures that should be checked were not.
+    private var gapReason: String?
+
+    /// What the client should know, a clause each.
+    var notes: [String] {
+        (endReason.map { ["the encoder's pictures are no longer verified: \($0)"] } ?? [])
+            + (gapReason.map { ["not all \(checksAll ? "pictures" : "samples") were verified: \($0)"] } ?? [])
+    }
 
     /// Frames from one sample to the next.
     private static let interval = 250
@@ -105,6 +113,8 @@ final class OutputSampler {
     /// Applies what a running session may change.
     func change(to configuration: EncoderConfiguration) {
         self.configuration = configuration
+        // What waits is sent without an answer.
+        if isHolding, !onlyReports, Mode.onlyReports(configuration) { leaveGap("RealTime was switched on") }
         mode.change(to: configuration)
     }
 
@@ -112,7 +122,7 @@ final class OutputSampler {
 
     /// Records a frame's luma, where it may belong to a sample.
     func add(_ luma: PlaneView, pts: Int64, isForced: Bool) {
-        guard note == nil else { return }
+        guard endReason == nil else { return }
         let number = frameCount
         frameCount += 1
         numbers[pts] = number
@@ -124,7 +134,7 @@ final class OutputSampler {
         }
         guard checksAll || toRecord > 0 else { return }
         if toRecord > 0 { toRecord -= 1 }
-        guard let slot = freeSlots.popLast() else { return }
+        guard let slot = freeSlots.popLast() else { return leaveGap("too many waited at once") }
         copy(luma, to: memory.slot(slot))
         lumas[pts] = slot
     }
@@ -159,7 +169,7 @@ final class OutputSampler {
         let number = numbers.removeValue(forKey: picture.pts)
         if picture.isSync, let number { lastKeyFrame = max(lastKeyFrame, number) }
         let luma = lumas.removeValue(forKey: picture.pts)
-        if note == nil { addToSample(picture, bytes, number: number, luma, record) } else { free(luma) }
+        if endReason == nil { addToSample(picture, bytes, number: number, luma, record) } else { free(luma) }
         guard !onlyReports, sample != nil || given != nil || !held.isEmpty else { return false }
         held.append((picture, bytes.withUnsafeBytes { Array($0) }))
         if let sample, sample.units.count >= sampleSize { give(isLast: !checksAll) }
@@ -181,6 +191,7 @@ final class OutputSampler {
             sample?.units.count ?? 0 < OutputSample.maxCount
         else {
             free(luma)
+            leaveGap("the packets of one sample were too large")
             return abandon()
         }
         bytes.withUnsafeBytes { source in
@@ -202,6 +213,12 @@ final class OutputSampler {
             isLast: false, onlyReports: onlyReports)
         sampleBytes = 0
         if !continues { (lastSample, groupStart) = (number, picture.pts) }
+    }
+
+    private func leaveGap(_ reason: String) {
+        guard checksAll || !onlyReports, gapReason == nil else { return }
+        gapReason = reason
+        memory.hasUnverifiedPackets = true
     }
 
     private func free(_ slot: Int?) { if let slot { freeSlots.append(slot) } }
@@ -251,6 +268,9 @@ final class OutputSampler {
                 for slot in given.slots { free(slot) }
                 let confirmed = memory.confirmedTime
                 ready = held.prefix(givenCount).prefix { $0.picture.pts < confirmed }.count
+                if memory.hasUndecodedPictures {
+                    leaveGap("the decoder that checks them could not go on before the next IDR picture")
+                }
                 self.given = nil
             case .nobody:
                 // The broker ends this process with the checker's reason.
@@ -264,7 +284,7 @@ final class OutputSampler {
                 }
             }
         }
-        if note != nil || onlyReports || given == nil && sample == nil && (isDrained || !isUnbroken) {
+        if endReason != nil || onlyReports || given == nil && sample == nil && (isDrained || !isUnbroken) {
             ready = held.count
         }
         let packets = Array(held.prefix(ready))
@@ -274,7 +294,8 @@ final class OutputSampler {
     }
 
     private func stop(_ reason: String) {
-        note = "the encoder is not verified: \(reason)"
+        endReason = reason
+        if isHolding { memory.hasUnverifiedPackets = true }
         given = nil
         abandon()
     }

@@ -162,6 +162,14 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         return OutputSampler(memory, configuration, mode)
     }
 
+    /// Why the output is not checked although the properties ask for it; called where there is no sampler.
+    func unverifiedReason(_ configuration: EncoderConfiguration) -> String? {
+        let mode = state.withLock { $0.properties.string(.verifyOutput) ?? "sampled" }
+        guard hardware != nil, mode != "off" else { return nil }
+        if configuration.alpha != nil { return mode == "all" ? "streams with alpha are not verified" : nil }
+        return "the output is not verified: there is no memory for it"
+    }
+
     /// Publishes the encoder's deviations from the properties.
     func publish(notices: [String]) {
         // The properties were found consistent when they were set.

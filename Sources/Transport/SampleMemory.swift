@@ -50,11 +50,11 @@ public final class SampleMemory: Sendable {
     public var turn: Turn {
         get {
             guard let base = memory.bytes.baseAddress else { return .nobody }
-            return Turn(rawValue: chwd_counter_load(base)) ?? .nobody
+            return Turn(rawValue: chwd_turn_load(base)) ?? .nobody
         }
         set {
             guard let base = memory.mutableBytes?.baseAddress else { return }
-            chwd_counter_store(base, newValue.rawValue)
+            chwd_turn_store(base, newValue.rawValue)
         }
     }
 
@@ -67,6 +67,24 @@ public final class SampleMemory: Sendable {
         set {
             guard let base = memory.mutableBytes?.baseAddress else { return }
             chwd_counter_store(base + 8, UInt64(bitPattern: newValue))
+        }
+    }
+
+    /// Whether the encoder's process sent packets unverified that `VerifyOutput` asks to verify.
+    public var hasUnverifiedPackets: Bool {
+        get { memory.bytes.baseAddress.map { chwd_counter_load($0 + 16) != 0 } ?? false }
+        set {
+            guard let base = memory.mutableBytes?.baseAddress else { return }
+            chwd_counter_store(base + 16, newValue ? 1 : 0)
+        }
+    }
+
+    /// Whether the checker's decoder has passed over pictures up to an IDR picture.
+    public var hasUndecodedPictures: Bool {
+        get { memory.bytes.baseAddress.map { chwd_counter_load($0 + 24) != 0 } ?? false }
+        set {
+            guard let base = memory.mutableBytes?.baseAddress else { return }
+            chwd_counter_store(base + 24, newValue ? 1 : 0)
         }
     }
 

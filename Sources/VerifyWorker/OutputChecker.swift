@@ -68,7 +68,10 @@ struct OutputChecker {
                 let picture = CodedVideoSequence.Picture(pts: unit.pts, bytes: bytes)
                 if decoder == nil, picture.isIDR || group == nil && !sample.continues { try open(sample.record) }
                 group?.add(picture)
-                guard let decoder else { continue }
+                guard let decoder else {
+                    memory.hasUndecodedPictures = true
+                    continue
+                }
                 pending.append(picture.pts)
                 try decoder.decodeLuma(bytes) { compare($0, sample, &finding) }
             }

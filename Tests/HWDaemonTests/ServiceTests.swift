@@ -167,7 +167,7 @@ struct ServiceTests {
         func second() throws -> TestClient.Reply {
             try create(broker.connect())
         }
-        #expect(try second()["reason"] == .string("the daemon serves 1 sessions; its limit is 1 (MaxSessions)"))
+        #expect(try second()["reason"] == .string("the daemon serves 1 session; its limit is 1 (MaxSessions)"))
         // The devices were probed again.
         try waitFor("the probe") { broker.log.contains("found a node node=/dev/null") }
 

@@ -140,6 +140,16 @@ struct SessionRegistryTests {
         #expect(try registry.resume("c", uid: 1, kind: .compression, now: Self.time(103)).count == 2)
     }
 
+    @Test(arguments: [(1, true), (2, false)])
+    func aLimitOfOneSaysThatATranscodeNeedsTwo(_ perUser: Int, _ isNamed: Bool) throws {
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 9, perUser: perUser)))
+        for number in 0..<perUser { registry.add(Self.using("gpu", "\(number)", uid: 7)) }
+        let refusal = try #require(throws: Refusal.self) { try registry.admit(uid: 7, now: Self.time(1)) }
+        let count = perUser == 1 ? "user 7 has 1 session;" : "user 7 has 2 sessions;"
+        #expect(refusal.error.reason.hasPrefix(count), "\(refusal.error.reason)")
+        #expect(refusal.error.reason.contains("a transcode of HEVC needs two") == isNamed)
+    }
+
     @Test func aKeptPlaceLapsesOrIsSpentByItsUser() throws {
         var registry = SessionRegistry(limits: .init(quota: .init(total: 2, perUser: 1)))
         registry.add(Self.using("gpu", "a", uid: 1))

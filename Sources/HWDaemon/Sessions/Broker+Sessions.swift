@@ -43,12 +43,9 @@ extension Broker {
         let log = sessionLogger(id, parameters, uid: connection.peer.uid)
         do throws(Refusal) {
             let worker = try startAdmitted(request, id, log)
-            worker.logger.info(
-                "session started",
-                metadata: [
-                    "client": "\(connection.peer.pid)",
-                    "format": "\(parameters.pixelFormat)",
-                ])
+            var details: Logger.Metadata = ["client": "\(connection.peer.pid)"]
+            if !parameters.pixelFormat.isEmpty { details["format"] = "\(parameters.pixelFormat)" }
+            worker.logger.info("session started", metadata: details)
             if let restart = request.restart, let past = restart.past.last {
                 worker.logger.notice(
                     "session goes on in another process",
@@ -120,7 +117,7 @@ extension Broker {
         log[metadataKey: "uid"] = "\(uid)"
         log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
         log[metadataKey: "codec"] = "\(parameters.codec)"
-        log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
+        if parameters.kind.declaresSize { log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)" }
         return log
     }
 
@@ -222,19 +219,36 @@ extension Broker {
     }
 
     private func handleReport(_ report: WorkerReport, of id: String) {
-        guard case .created(let reportedID, let usingHardware, let fallbackReason) = report else { return }
+        guard case .created(let reportedID, let usingHardware, let fallbackReason, let format) = report else {
+            return
+        }
         let codecID = reportedID.printable(maxBytes: 256)
         let reason = fallbackReason.map { $0.printable() }
-        let session = registry.setCodec(id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason)
+        let pixelFormat = format.map { $0.printable(maxBytes: 32) }
+        let session = registry.setCodec(
+            id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason,
+            pixelFormat: workers[id]?.kind.declaresSize == false ? pixelFormat : nil)
         if let session { metrics.sessionCreated(session) }
         if !usingHardware { outputChecks.removeValue(forKey: id)?.end() }
-        workers[id]?.logger.info(
-            "session created",
-            metadata: ["encoder": "\(codecID)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")"])
+        guard let worker = workers[id] else { return }
+        var details: Logger.Metadata = [
+            "encoder": "\(codecID)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")",
+        ]
+        // Create does not state a decoder's pixel format and size.
+        if !worker.kind.declaresSize, let pixelFormat {
+            details["format"] = "\(pixelFormat)"
+            details["size"] = "\(worker[.width])x\(worker[.height])"
+        }
+        worker.logger.info("session created", metadata: details)
     }
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        var end = end
+        // This process's notices end with it; the session that continues it quotes this reason.
+        if end.isMalfunction, worker?.samples?.hasUnverifiedPackets == true {
+            end.reason += "; some packets that the process had sent were not verified"
+        }
         outputChecks.removeValue(forKey: id)?.end()
         uncheckedOutputs.remove(id)
         if let calls = end.forbiddenCalls, let worker {

@@ -130,7 +130,8 @@ struct SessionRegistry {
         let present = present(now)
         let (own, all) = (present.count(where: { $0.uid == uid }), present.count)
         let quota = limits.quota
-        let usage = "the daemon serves \(all) sessions; its limit is \(quota.total) (MaxSessions)"
+        let usage =
+            "the daemon serves \(all == 1 ? "1 session" : "\(all) sessions"); its limit is \(quota.total) (MaxSessions)"
         switch quota.obstacle(uid: uid, own: own, all: all) {
         case nil: return
         case .total: throw Refusal(.maxSessions, .videoEncoderNotAvailableNow, usage)
@@ -204,12 +205,14 @@ struct SessionRegistry {
 
     /// Stores which encoder, decoder or converter serves the session.
     ///
+    /// - Parameter pixelFormat: the format of the pictures, where Create does not name it.
     /// - Returns: the session if this is the first time.
     mutating func setCodec(
-        _ id: String, codecID: String, usingHardware: Bool, fallbackReason: String?
+        _ id: String, codecID: String, usingHardware: Bool, fallbackReason: String?, pixelFormat: String? = nil
     ) -> Running? {
         let isFirst = running[id]?.codecID == nil
         running[id]?.codecID = codecID
+        if let pixelFormat { running[id]?.pixelFormat = pixelFormat }
         running[id]?.usingHardware = usingHardware
         running[id]?.fallbackReason = fallbackReason
         return isFirst ? running[id] : nil

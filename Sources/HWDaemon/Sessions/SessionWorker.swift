@@ -256,7 +256,7 @@ final class SessionWorker {
             // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil
             reported = reported ?? SessionError(Status(rawValue: code), reason)
-        case .created(_, let usingHardware, _):
+        case .created(_, let usingHardware, _, _):
             unanswered = nil
             isCreated = true
             // Only hardware is checked.

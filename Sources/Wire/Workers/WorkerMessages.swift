@@ -216,8 +216,9 @@ public struct MemoryGrant: Codable, Hashable, Sendable {
 public enum WorkerReport: Codable, Sendable {
     /// An encoder, decoder or converter is about to be opened; its driver may crash or hang this process.
     case opening(codecID: String)
-    /// The session was created, or its decoder switched between hardware and software.
-    case created(codecID: String, usingHardware: Bool, fallbackReason: String?)
+    /// The session was created, or its decoder switched between hardware and software; `pixelFormat` is that of a created
+    /// decoder's pictures.
+    case created(codecID: String, usingHardware: Bool, fallbackReason: String?, pixelFormat: String? = nil)
     /// The session takes more memory than it was granted and waits for a `MemoryGrant`: `needed` bytes altogether at least,
     /// `wanted` so that it asks less often; `picture` is the size of its pictures in bytes, 0 where that is not known.
     case memory(needed: UInt64, wanted: UInt64, picture: UInt64)

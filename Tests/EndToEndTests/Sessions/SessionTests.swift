@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
 import HWClient
 import HWDModel
 import HWDTransport
@@ -263,6 +265,49 @@ extension EndToEnd {
             #expect(server.workers.map(\.pid) == [entry.pid])
             let table = try Programs.hwctl(["sessions"], socket: server.socket)
             #expect(table.status == 0 && table.text.contains(encoder.id))
+        }
+
+        @Test("hwctl sessions --watch lists them again until it is interrupted")
+        func watch() throws {
+            let server = try TestDaemon()
+            let file = server.folder.path("lists")
+            let output = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            defer { close(output) }
+            let watching = try Running(
+                Programs.path("hwctl"), ["sessions", "--watch", "--interval", "0.2", "--json"],
+                environment: ["HWDAEMON_SOCKET": server.socket], output: output)
+            func lists() throws -> [String] {
+                try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map(String.init)
+            }
+            #expect(try eventually(within: 20) { try lists().count > 1 })
+            #expect(try lists().allSatisfy { $0.contains("\"sessions\":[]") })
+            let encoder = try Encoder(server.daemon, .nv12, width: 64, height: 64)
+            // A line may be half written.
+            #expect(try eventually(within: 20) { try lists().contains { $0.contains(encoder.id) } })
+            try watching.child.kill(SIGINT)
+            #expect(try watching.wait(seconds: 10).exit == .signaled(SIGINT))
+        }
+
+        @Test("The size and format of a decoder are logged and listed when they are known, and not before")
+        func decoderFormat() throws {
+            let server = try TestDaemon()
+            let path = server.folder.path("out.mov")
+            let y4m = try StandardStreams.y4m("yuv420p", in: server.folder)
+            let encoded = try Programs.hwctl(["encode", y4m, path], socket: server.socket)
+            try #require(encoded.status == 0, "\(encoded.errors)")
+            let decoder = try Decoder(server.daemon, try CodedStream(path))
+            let created = decoder.session.created
+            let entry = try server.session(decoder.id)
+            #expect(entry.pixelFormat == created.pixelFormat && entry.width == created.width)
+            let lines = server.log.split(separator: "\n").filter { $0.contains(decoder.id) }
+            let started = try #require(lines.first { $0.contains("session started") })
+            #expect(
+                started.contains("kind=decompression") && !started.contains("size=") && !started.contains("format=")
+            )
+            let report = try #require(lines.first { $0.contains("session created") })
+            #expect(report.contains(" size=\(created.width)x\(created.height)"), "\(report)")
+            #expect(report.contains(" format=\(created.pixelFormat)"), "\(report)")
+            #expect(!server.log.contains("size=0x0") && !server.log.contains("format=\"\""))
         }
     }
 }
