@@ -269,7 +269,8 @@ let package = Package(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
         .testTarget(
-            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel"], swiftSettings: common),
+            name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel", "HWDWire"],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",

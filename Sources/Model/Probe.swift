@@ -165,6 +165,29 @@ public struct ProbeSnapshot: Hashable, Codable, Sendable {
     public var warnings: [String]
     /// The Vulkan devices for conversions; nil where they have not been probed.
     public var vulkan: VulkanReport?
+    /// The quirks that the paths name; nil from a daemon that does not describe them.
+    public var quirks: [QuirkDescription]?
+    /// Why the probe of the codecs in software gave no answer; nil where it did.
+    ///
+    /// An encoder in software may work nevertheless.
+    public var softwareFailure: SoftwareFailure?
+
+    /// Why the process that examines codecs in software does not answer.
+    public struct SoftwareFailure: Hashable, Codable, Sendable {
+        public var reason: String
+        /// The known cause; nil for others.
+        public var cause: ProbeCause?
+
+        public init(reason: String, cause: ProbeCause? = nil) {
+            self.reason = reason
+            self.cause = cause
+        }
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case schema, encoders, paths, nodes, warnings, vulkan, quirks
+        case softwareFailure = "software_failure"
+    }
 
     /// The present version of these types.
     public static let currentSchema = 2

@@ -12,11 +12,11 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case libraryMissing = "library_missing"
     /// The VA-API driver's file does not exist.
     case driverMissing = "driver_missing"
-    /// `LIBVA_DRIVER_NAME` names a driver whose file does not exist.
+    /// `LIBVA_DRIVER_NAME` names a driver whose file does not exist, or that does not start on this device.
     case driverName = "driver_name"
     /// The VA-API driver's file has no entry for the libva that is installed.
     case driverVersion = "driver_version"
-    /// The VA-API driver's file exists, and the driver did not start.
+    /// The VA-API driver's file exists, libva chose it, and the driver did not start.
     case driverFailed = "driver_failed"
     /// The driver crashed the process that probed it.
     case driverCrashed = "driver_crashed"
@@ -52,23 +52,36 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
 
     /// What an administrator can do about it; nil where the reason names it, or it is unknown.
     ///
-    /// - Parameter pciID: the device's vendor and device numbers (`8086:8a52`); nil where they are unknown.
-    public func remedy(pciID: String? = nil) -> String? { remedies(pciID).sentence }
+    /// - Parameters:
+    ///   - pciID: the device's vendor and device numbers (`8086:8a52`); nil where they are unknown.
+    ///   - fixedIn: the first version of the driver that a quirk does not concern; nil where none is known.
+    public func remedy(pciID: String? = nil, fixedIn: String? = nil) -> String? {
+        remedies(pciID, fixedIn: fixedIn).sentence
+    }
 
-    /// Commands that cure it, for root on Debian, one for each line; nil where there is none.
+    /// A command that cures it, or that shows more about it, for root on Debian; nil for what is unknown.
     ///
     /// - Parameters:
     ///   - pciID: the device's vendor and device numbers; nil where they are unknown.
     ///   - group: the group that owns the device's node.
     ///   - user: the user who may not open it.
-    public func command(pciID: String? = nil, group: String = "render", user: String = "USER") -> String? {
-        if self == .permission { return "usermod -aG \(group) \(user)" }
-        return remedies(pciID).command
+    ///   - library: the file name of a library that is missing (`libva.so.2`).
+    ///   - fixedIn: as for `remedy`.
+    public func command(
+        pciID: String? = nil, group: String = "render", user: String = "USER", library: String? = nil,
+        fixedIn: String? = nil
+    ) -> String? {
+        switch self {
+        case .permission: "usermod -aG \(group) \(user)"
+        case .libraryMissing:
+            library.flatMap(Self.packages(ofLibrary:)).map { "apt install \($0)" } ?? "apt --fix-broken install"
+        default: remedies(pciID, fixedIn: fixedIn).command
+        }
     }
 
-    private func remedies(_ pciID: String?) -> (sentence: String?, command: String?) {
+    private func remedies(_ pciID: String?, fixedIn: String?) -> (sentence: String?, command: String?) {
         let package = Self.package(pciID)
-        let install = package.map { "apt install \($0)" }
+        let later = package.map { "apt install -t bookworm-backports \($0)" }
         return switch self {
         case .noRenderNode:
             ("install the kernel driver and the firmware of the GPU, if there is one", "lspci -nnk -d ::0300")
@@ -77,14 +90,19 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
                 "pass the node to the container, or mount the socket of the host's daemon",
                 "docker run --device /dev/dri …"
             )
-        case .nodeMissing: ("leave the node out of Devices= and HWDAEMON_DEVICES, or connect the device", nil)
-        case .libraryMissing: ("install libva", "apt install libva2 libva-drm2")
-        case .driverMissing: ("install \(package ?? "the VA-API driver of this device")", install)
+        case .nodeMissing:
+            ("leave the node out of Devices= and HWDAEMON_DEVICES, or connect the device", "ls -l /dev/dri/by-path")
+        case .libraryMissing: ("install the package of the library that is missing", nil)
+        case .driverMissing:
+            (
+                "install \(package ?? "the VA-API driver of this device")",
+                package.map { "apt install \($0)" } ?? "apt search va-driver"
+            )
         case .driverName: ("remove LIBVA_DRIVER_NAME from the daemon's environment", "systemctl edit hwdaemon")
         case .driverVersion:
             (
                 "install libva and the driver from the same release",
-                package.map { "apt install --reinstall libva2 \($0)" }
+                "apt install --reinstall libva2 \(package ?? "va-driver-all")"
             )
         case .driverFailed:
             (
@@ -94,11 +112,11 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         case .driverCrashed, .driverHung, .unstable:
             (
                 "install another version of \(package ?? "the VA-API driver"), and report the fault to its authors",
-                package.map { "apt install -t bookworm-backports \($0)" }
+                later ?? "journalctl -u hwdaemon -p warning"
             )
         case .noEncoder: Self.noEncoder(pciID)
         case .busy: ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
-        case .quirk: ("install a newer driver; a file in /etc/hwdaemon/capabilities.d can enable the path", install)
+        case .quirk: Self.quirk(fixedIn, later)
         case .permission, .unknown: (nil, nil)
         case .devicePolicy:
             ("allow the device in the container's or the unit's policy (DeviceAllow=)", "systemctl cat hwdaemon")
@@ -116,10 +134,42 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     /// Intel's driver comes in two packages, of which the free one has fewer encoders.
     private static func noEncoder(_ pciID: String?) -> (sentence: String?, command: String?) {
         guard pciID?.hasPrefix("8086") == true else {
-            return ("this GPU or its driver cannot encode HEVC; docs/hardware.md lists some that can", nil)
+            return (
+                "this GPU or its driver cannot encode HEVC; docs/admin.md lists some that can",
+                "hwctl probe --table"
+            )
         }
         let package = "intel-media-va-driver-non-free"
         return ("install \(package), which has more encoders than the free package", "apt install \(package)")
+    }
+
+    /// A driver that is too old, or a fault that all of its versions have.
+    private static func quirk(_ fixedIn: String?, _ install: String?) -> (sentence: String?, command: String?) {
+        guard let fixedIn else {
+            return (
+                "no later version of the driver is known to fix this; a file in /etc/hwdaemon/capabilities.d can override the quirk",
+                "hwctl probe --table"
+            )
+        }
+        return ("install version \(fixedIn) or later of the driver", install ?? "apt search va-driver")
+    }
+
+    /// The words of the dynamic linker before the name of a library that it does not find.
+    public static let linkerMessage = "error while loading shared libraries: "
+
+    /// Libraries of the programs that probe and code, without those that these bring along.
+    private static let libraries = ["libva", "libva-drm", "libdrm", "libx265", "libavcodec", "libavutil"]
+
+    /// Debian's packages of a library that the daemon's programs link: its name with the number of its interface (Debian policy,
+    /// 8.1); nil for another one.
+    ///
+    /// - Parameter library: a file name such as `libx265.so.199`, whose package is `libx265-199`.
+    private static func packages(ofLibrary library: String) -> String? {
+        let parts = library.split(separator: ".so.", maxSplits: 1).map(String.init)
+        guard parts.count == 2, libraries.contains(parts[0]), let number = UInt16(parts[1]) else { return nil }
+        // Both are from one source, and what lacks one of them lacks the other.
+        if parts[0].hasPrefix("libva") { return "libva2 libva-drm2" }
+        return "\(parts[0])\(parts[0].last?.isNumber == true ? "-" : "")\(number)"
     }
 
     /// Debian's package with the VA-API driver of a PCI vendor; nil for vendors without one.

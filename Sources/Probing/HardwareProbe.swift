@@ -64,11 +64,13 @@ struct HardwareProbe {
 
     /// The cause of a driver that does not start.
     ///
-    /// - Parameter isNamed: whether `LIBVA_DRIVER_NAME` chose the driver.
+    /// - Parameter isNamed: whether `LIBVA_DRIVER_NAME` chose the driver: then the name is the first thing to doubt, because libva
+    ///   knows the drivers of the devices that the kernel has.
     private static func cause(_ error: VAError, isNamed: Bool) -> ProbeCause {
         if error.missingFile != nil { return isNamed ? .driverName : .driverMissing }
         // libva looks for the entry of each of its minor versions, and names the last.
-        return error.message?.contains("has no function __vaDriverInit") == true ? .driverVersion : .driverFailed
+        if error.message?.contains("has no function __vaDriverInit") == true { return .driverVersion }
+        return isNamed ? .driverName : .driverFailed
     }
 
     /// The versions for which the results are valid; an out-of-tree kernel driver has its own version.
@@ -174,7 +176,8 @@ struct HardwareProbe {
             node: node.description, encoders: Self.encoder(encoders, node.description).map { [$0] } ?? [],
             paths: paths, record: verifier.record,
             hardware: Self.hardwareEncoder(encoders, node.description).map { [$0] } ?? [],
-            untried: verifier.untried, isWhole: judge != nil || verifier.untried.isEmpty)
+            untried: verifier.untried, isWhole: judge != nil || verifier.untried.isEmpty,
+            quirks: catalogue.capabilities.descriptions(of: paths))
     }
 }
 

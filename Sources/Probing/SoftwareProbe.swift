@@ -48,7 +48,7 @@ struct SoftwareProbe {
             isWhole: judge != nil || (verifier.judgeName != nil && verifier.untried.isEmpty),
             files: request.verification == .startup
                 ? [] : LoadedFiles.stamps(catalogue.files + (verifier.judgeFile.map { [$0] } ?? [])),
-            sandboxQuirks: catalogue.sandboxQuirks)
+            sandboxQuirks: catalogue.sandboxQuirks, quirks: catalogue.capabilities.descriptions(of: paths))
     }
 
     /// A path of the catalogue in software; nil if it has none, or if the decoder is not known.

@@ -71,14 +71,17 @@ public struct ProbeAnswer: Codable, Sendable {
     public var files: [FileStamp]
     /// The catalogue's quirks that loosen the sandbox, as in its files; from the probe of the software, which runs no driver.
     public var sandboxQuirks: [PropertyValue]
+    /// The quirks that the paths name.
+    public var quirks: [QuirkDescription]
 
     public init(
         node: RenderNode? = nil, vulkan: VulkanReport? = nil, encoders: [EncoderDescription] = [],
         paths: [CodecPath] = [], record: ProbeRecord? = nil, warnings: [String] = [],
         hardware: [HardwareEncoder] = [],
         untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = [],
-        sandboxQuirks: [PropertyValue] = []
+        sandboxQuirks: [PropertyValue] = [], quirks: [QuirkDescription] = []
     ) {
+        self.quirks = quirks
         self.sandboxQuirks = sandboxQuirks
         self.files = files
         self.hardware = hardware

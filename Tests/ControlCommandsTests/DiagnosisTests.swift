@@ -63,6 +63,86 @@ struct DiagnosisTests {
     func everyCause(_ cause: ProbeCause) {
         let isNamedByItsReason = cause == .permission || cause == .unknown
         #expect((cause.remedy(pciID: "8086:8a52") == nil) == isNamedByItsReason)
+        // Its reason names the file of a Vulkan driver, which any package may have installed.
+        let hasNoCommand: [ProbeCause] = [.unknown, .vulkanManifest, .vulkanLibrary]
+        for pciID in [nil, "8086:8a52", "1002:73bf", "1a03:2000"] {
+            #expect((cause.command(pciID: pciID) == nil) == hasNoCommand.contains(cause), "\(pciID ?? "none")")
+        }
+    }
+
+    @Test(
+        "A missing library has Debian's package",
+        arguments: [
+            ("libva.so.2", "apt install libva2 libva-drm2"), ("libva-drm.so.2", "apt install libva2 libva-drm2"),
+            ("libx265.so.199", "apt install libx265-199"), ("libavcodec.so.59", "apt install libavcodec59"),
+            ("libvpx.so.7", "apt --fix-broken install"), ("libx265.so.1 && reboot", "apt --fix-broken install"),
+        ])
+    func library(_ name: String, _ command: String) {
+        let reason = "it printed: p: error while loading shared libraries: \(name): cannot open shared object file"
+        #expect(Self.command(Self.node(.failed, .libraryMissing, reason: reason)) == command)
+    }
+
+    @Test("Without libva neither codec in software starts; without libavcodec the encoder does")
+    func softwareFailure() {
+        func diagnosis(_ library: String) -> Diagnosis {
+            var snapshot = ProbeSnapshot(encoders: [Self.software], nodes: [])
+            snapshot.softwareFailure = ProbeSnapshot.SoftwareFailure(
+                reason: "error while loading shared libraries: \(library): cannot", cause: .libraryMissing)
+            return Diagnosis(snapshot, Machine())
+        }
+        let (libva, codecs) = (diagnosis("libva.so.2"), diagnosis("libavcodec.so.59"))
+        for diagnosis in [libva, codecs] {
+            #expect(diagnosis.problems.map(\.cause) == [.libraryMissing, .noRenderNode])
+            #expect(diagnosis.decode.by == nil && diagnosis.decode.reason?.contains("libraries") == true)
+        }
+        #expect(libva.encode.by == nil && libva.encode.reason?.contains("libva.so.2") == true)
+        #expect(codecs.encode.by == "x265 3.5" && codecs.encode.reason?.contains("no render node") == true)
+    }
+
+    @Test("A codec in software that returns wrong pictures is a problem")
+    func softwareFault() {
+        var path = CodecPath(
+            id: "hevc-main-encode", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8,
+            driver: "x265 3.5")
+        (path.claimed, path.reason) = (true, "frames came back changed")
+        let found = Diagnosis(ProbeSnapshot(encoders: [Self.software], nodes: [], paths: [path]), Machine())
+            .problems
+        #expect(found.first?.problem == "hevc-main-encode in software: frames came back changed")
+    }
+
+    @Test(
+        "What a quirk takes away is a problem where a later driver has it, else a limit", arguments: ["23.0", nil])
+    func lostFeatures(_ fixedIn: String?) throws {
+        var node = RenderNode(node: "/dev/dri/renderD128", state: .ready)
+        (node.driver, node.pciID) = ("Mesa 22.3.6", "1002:73bf")
+        var path = CodecPath(
+            id: "hevc-main-encode", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8,
+            device: node.node,
+            driver: "Mesa 22.3.6")
+        (path.claimed, path.verified, path.quirks) = (true, true, ["own-headers", "one-qp"])
+        var encoder = Self.software
+        (encoder.hardware, encoder.name) = (true, "Mesa 22.3.6 on \(node.node)")
+        var snapshot = ProbeSnapshot(encoders: [encoder], nodes: [node], paths: [path])
+        snapshot.quirks = [
+            QuirkDescription(id: "one-qp", why: "a setting", fixedIn: "24.1", link: "https://example.org/other"),
+            QuirkDescription(
+                id: "own-headers", why: "it writes its own headers",
+                disabledFeatures: [.temporalLayers, .alphaLayer],
+                fixedIn: fixedIn, link: "https://example.org/headers"),
+        ]
+        let diagnosis = Diagnosis(snapshot, Machine())
+        #expect(diagnosis.encode.hardware && diagnosis.encode.reason == nil)
+        #expect(diagnosis.problems.count + diagnosis.limits.count == 1)
+        let found = try #require((diagnosis.problems + diagnosis.limits).first)
+        #expect(diagnosis.problems.isEmpty == (fixedIn == nil))
+        #expect(found.problem == "Mesa 22.3.6 is without temporal levels, alpha: it writes its own headers")
+        #expect(found.lost == [.temporalLayers, .alphaLayer] && found.quirk == "own-headers")
+        #expect(found.remedy == fixedIn.map { "install version \($0) or later of the driver" })
+        #expect(found.command == fixedIn.map { _ in "apt install -t bookworm-backports mesa-va-drivers" })
+        let text = DoctorCommand.text(diagnosis)
+        #expect(text.contains("   More: https://example.org/headers (quirk own-headers)"))
+        #expect(text.contains("No problem was found.") == (fixedIn == nil))
+        #expect(!text.contains("one-qp"))
     }
 
     @Test("Working hardware has no problem, and a path that fails beside it has one")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail, and complain, which prints why it
-// fails), and does nothing else. With "busy" its encoder is always in use, with "decoder" it has none, and with "constant" no bit rates. With "unstable" it refuses configurations for another reason after the first process
-// that asked for one, which the file FAKE_VA_STATE records.
+// fails), and does nothing else. With "busy" its encoder is always in use, with "decoder" it has none, with "bare" it has
+// neither HEVC's encoder nor its decoder, and with "constant" no bit rates. With "unstable" it refuses configurations for another
+// reason after the first process that asked for one, which the file FAKE_VA_STATE records.
 // FAKE_VA_VENDOR is its vendor string. It claims HEVC Main decoding and (low-power) encoding.
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +20,8 @@ static VAStatus profiles(VADriverContextP context, VAProfile *list, int *count) 
     list[0] = VAProfileH264Main;
     list[1] = VAProfileHEVCMain;
     list[2] = VAProfileHEVCMain10;
-    *count = 3;
+    const char *how = getenv("FAKE_VA");
+    *count = how && !strcmp(how, "bare") ? 1 : 3;
     return VA_STATUS_SUCCESS;
 }
 

@@ -57,7 +57,8 @@ struct DriverTests {
 
     @Test func appliesAndReportsQuirks() throws {
         let vendor = "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 (polaris10, LLVM 15.0.6, DRM 3.49)"
-        let mesa = try #require(try broker("ready", vendor: vendor).probe().paths.first)
+        let snapshot = try broker("ready", vendor: vendor).probe()
+        let mesa = try #require(snapshot.paths.first)
         #expect(mesa.driver == vendor)
         #expect(
             mesa.quirks == [
@@ -65,6 +66,11 @@ struct DriverTests {
                 "radeonsi-ctb-64-aligned-size",
             ])
         #expect(mesa.features.isEmpty)
+        // Those of its other paths, too, each once.
+        #expect(snapshot.quirks?.count == Set(snapshot.paths.flatMap(\.quirks)).count)
+        let headers = try #require(snapshot.quirks?.first { $0.id == "mesa-22-own-headers" })
+        #expect(headers.fixedIn == "23.0" && headers.link == "https://gitlab.freedesktop.org/mesa/mesa")
+        #expect(headers.disabledFeatures == [.temporalLayers, .alphaLayer, .bFrames] && !headers.disablesPath)
 
         let nvidia = try broker("ready", vendor: "VA-API NVDEC driver [direct backend]").probe()
         let encode = try #require(nvidia.paths.first)
@@ -73,7 +79,8 @@ struct DriverTests {
     }
 
     @Test func reportsLibvasErrorForADriverThatDoesNotStart() throws {
-        let failing = try #require(try broker("fail").probe().nodes.first)
+        let failing = try #require(
+            try BrokerProcess(devices: "/dev/null", environment: FakeDriver.unnamed("fail")).probe().nodes.first)
         #expect(failing.state == .driverFailed && failing.opened && failing.driver == nil)
         #expect(
             failing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: ") == true,
@@ -93,7 +100,9 @@ struct DriverTests {
     }
 
     @Test func addsWhatADriverPrintsWhereItsStatusSaysNothing() throws {
-        let node = try #require(try broker("complain").probe().nodes.first)
+        let node = try #require(
+            try BrokerProcess(devices: "/dev/null", environment: FakeDriver.unnamed("complain")).probe().nodes.first
+        )
         #expect(node.state == .driverFailed && node.cause == .driverFailed)
         #expect(
             node.reason?.hasSuffix("; it printed: fake: libfake.so.1: [31m cannot open shared object file") == true,

@@ -144,6 +144,22 @@ class Vulkan:
 
 
 @dataclass(frozen=True)
+class Quirk:
+    id: str
+    why: str
+    disables_path: bool
+    disabled_features: List[str]
+    fixed_in: Optional[str] = None
+    link: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class SoftwareFailure:
+    reason: str
+    cause: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class Probe:
     schema: int
     encoders: List[Encoder]
@@ -151,6 +167,8 @@ class Probe:
     nodes: List[RenderNode]
     warnings: List[str]
     vulkan: Optional[Vulkan] = None
+    quirks: Optional[List[Quirk]] = None
+    software_failure: Optional[SoftwareFailure] = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ struct Diagnosis: Encodable {
         var reason: String?
     }
 
-    /// Something that keeps hardware from being used.
+    /// A reason why hardware or a software codec is not used, or not in full.
     struct Problem: Encodable {
         /// A cause of `ProbeCause`; nil where it is not known.
         var cause: ProbeCause?
@@ -20,8 +20,14 @@ struct Diagnosis: Encodable {
         var device: String?
         var problem: String
         var remedy: String?
-        /// Commands for root on Debian, one for each line.
+        /// A command for root on Debian that cures it, or shows more about it.
         var command: String?
+        /// The quirk of the catalogue that it is about.
+        var quirk: String?
+        /// Features that sessions lack for that reason; nil where the whole path is not used.
+        var lost: [CodecFeature]?
+        /// A page with details.
+        var link: String?
 
         /// The node before a colon, unless the sentence begins with it.
         var subject: String { device.map { problem.hasPrefix($0) ? "" : "\($0): " } ?? "" }
@@ -33,6 +39,8 @@ struct Diagnosis: Encodable {
     /// Nil where Vulkan's devices have not been probed.
     var convert: Ability?
     var problems: [Problem]
+    /// What drivers lack and no known later version of them has, which is no problem of this machine.
+    var limits: [Problem]
 
     /// Judges what a probe found.
     init(_ snapshot: ProbeSnapshot, _ machine: Machine) {
@@ -48,6 +56,9 @@ struct Diagnosis: Encodable {
         encode = Self.encoding(snapshot, reason)
         decode = Self.decoding(snapshot, reason)
         convert = snapshot.vulkan.map(Self.converting)
+        let lost = Self.lostFeatures(snapshot)
+        problems = Self.softwareProblems(snapshot) + problems + lost.problems
+        limits = lost.limits
     }
 
     private static func encoding(_ snapshot: ProbeSnapshot, _ reason: String?) -> Ability {
@@ -56,15 +67,16 @@ struct Diagnosis: Encodable {
             let names = hardware.map { "\($0.codec.uppercased()) of \(bits($0.bitDepths)) by \($0.name)" }
             return Ability(hardware: true, by: names.joined(separator: "; "))
         }
-        return Ability(
-            hardware: false, by: snapshot.encoders.first?.name, reason: reason ?? "no device encodes HEVC")
+        return inSoftware(
+            snapshot, by: encoderStarts(snapshot) ? snapshot.encoders.first?.name : nil,
+            reason ?? "no device encodes HEVC")
     }
 
     private static func decoding(_ snapshot: ProbeSnapshot, _ reason: String?) -> Ability {
         let paths = snapshot.paths.filter { $0.operation == .decode && $0.codec == "hevc" && $0.verified }
         let hardware = paths.filter { $0.device != nil }
         guard let first = hardware.first else {
-            return Ability(hardware: false, by: paths.first?.driver, reason: reason ?? "no device decodes HEVC")
+            return inSoftware(snapshot, by: paths.first?.driver, reason ?? "no device decodes HEVC")
         }
         let own = hardware.filter { $0.device == first.device }.map(\.bitDepth)
         return Ability(hardware: true, by: "HEVC of \(bits(own)) by \(first.driver) on \(first.device ?? "")")
@@ -87,9 +99,11 @@ struct Diagnosis: Encodable {
     private static func nodeProblems(_ snapshot: ProbeSnapshot, _ machine: Machine) -> [Problem] {
         snapshot.nodes.filter { $0.state != .verifying }.compactMap { node in
             guard let reason = node.reason else { return nil }
+            let disabled = snapshot.paths.first { $0.device == node.node && $0.claimed && $0.cause == .quirk }
             return Problem(
-                node.cause, reason, device: node.node, pciID: node.pciID, group: machine.groups[node.node],
-                user: machine.user, hasService: machine.hasService)
+                node.cause, reason, device: node.node, pciID: node.pciID,
+                quirk: node.cause == .quirk ? disabled.flatMap(snapshot.quirk) : nil,
+                group: machine.groups[node.node], user: machine.user, hasService: machine.hasService)
         }
     }
 
@@ -100,7 +114,9 @@ struct Diagnosis: Encodable {
             guard path.claimed, !path.verified, let reason = path.reason,
                 let node = working.first(where: { $0.node == path.device })
             else { return nil }
-            return Problem(path.cause, "\(path.id): \(reason)", device: node.node, pciID: node.pciID)
+            return Problem(
+                path.cause, "\(path.id): \(reason)", device: node.node, pciID: node.pciID,
+                quirk: snapshot.quirk(of: path))
         }
     }
 
@@ -111,17 +127,41 @@ struct Diagnosis: Encodable {
     }
 }
 
+extension ProbeSnapshot {
+    /// The quirk for which a path is not used; nil without one, and from a daemon that does not describe quirks.
+    func quirk(of path: CodecPath) -> QuirkDescription? {
+        guard path.cause == .quirk else { return nil }
+        return quirks?.first { $0.disablesPath && path.quirks.contains($0.id) }
+    }
+}
+
 extension Diagnosis.Problem {
     /// A problem with the remedy of its cause.
-    fileprivate init(
-        _ cause: ProbeCause?, _ problem: String, device: String? = nil, pciID: String? = nil, group: String? = nil,
-        user: String = "USER", hasService: Bool = false
+    init(
+        _ cause: ProbeCause?, _ problem: String, device: String? = nil, pciID: String? = nil,
+        quirk: QuirkDescription? = nil, group: String? = nil, user: String = "USER", hasService: Bool = false
     ) {
         self.cause = cause
         self.device = device
         self.problem = problem
-        remedy = cause?.remedy(pciID: pciID)
-        command = cause?.command(pciID: pciID, group: group ?? "render", user: user)
-        if cause == .permission, hasService { command? += " && systemctl restart hwdaemon" }
+        let group = group ?? "render"
+        remedy = cause?.remedy(pciID: pciID, fixedIn: quirk?.fixedIn)
+        command = cause?.command(
+            pciID: pciID, group: group, user: user, library: Self.missingLibrary(problem), fixedIn: quirk?.fixedIn)
+        (self.quirk, link) = (quirk?.id, quirk?.link)
+        switch cause {
+        case .permission:
+            remedy = "let the daemon's user join the group that owns the node"
+            if hasService { command? += " && systemctl restart hwdaemon" }
+        // A private daemon has the environment of its command.
+        case .driverName where !hasService: command = "unset LIBVA_DRIVER_NAME"
+        default: break
+        }
+    }
+
+    /// The file name of the library that the dynamic linker did not find; nil in a sentence that has none.
+    static func missingLibrary(_ problem: String) -> String? {
+        guard let complaint = problem.firstRange(of: ProbeCause.linkerMessage) else { return nil }
+        return problem[complaint.upperBound...].split(separator: ":").first.map(String.init)
     }
 }

@@ -17,7 +17,7 @@ package struct DoctorCommand: ParsableCommand {
 
             The daemon that sessions would use is asked to try everything again that failed. The exit code is 0 where no \
             problem was found, and 1 otherwise. A problem's command cures it, or shows more about it; commands are \
-            for root on Debian.
+            for root on Debian. Limits that no known later version of a driver lifts are listed, and are no problem.
             """)
 
     @OptionGroup(title: "Messages")
@@ -49,15 +49,23 @@ package struct DoctorCommand: ParsableCommand {
             ability("Encoding", diagnosis.encode), ability("Decoding", diagnosis.decode),
         ]
         if let convert = diagnosis.convert { lines.append(ability("Colors", convert)) }
-        guard !diagnosis.problems.isEmpty else {
-            return (lines + ["", "No problem was found."]).joined(separator: "\n")
-        }
+        if diagnosis.problems.isEmpty { lines += ["", "No problem was found."] }
         for (index, problem) in diagnosis.problems.enumerated() {
-            lines += ["", Paragraphs.paragraph("\(index + 1).", problem.subject + problem.problem, indent: 3)]
-            if let remedy = problem.remedy { lines.append(Paragraphs.paragraph("   Cure:", remedy, indent: 9)) }
-            lines += problem.command.map { ["      \($0)"] } ?? []
+            lines += [""] + Self.lines("\(index + 1).", problem)
+        }
+        for (index, limit) in diagnosis.limits.enumerated() {
+            if index == 0 { lines += ["", "Limits that no known later version of a driver lifts:"] }
+            lines += Self.lines(" -", limit)
         }
         return lines.joined(separator: "\n")
+    }
+
+    private static func lines(_ title: String, _ problem: Diagnosis.Problem) -> [String] {
+        var lines = [Paragraphs.paragraph(title, problem.subject + problem.problem, indent: 3)]
+        if let remedy = problem.remedy { lines.append(Paragraphs.paragraph("   Cure:", remedy, indent: 9)) }
+        lines += problem.command.map { ["      \($0)"] } ?? []
+        let more = problem.link.map { link in problem.quirk.map { "\(link) (quirk \($0))" } ?? link }
+        return lines + (more.map { [Paragraphs.paragraph("   More:", $0, indent: 9)] } ?? [])
     }
 
     private static func ability(_ title: String, _ ability: Diagnosis.Ability) -> String {

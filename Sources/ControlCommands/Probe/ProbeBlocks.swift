@@ -2,12 +2,15 @@
 internal import HWDModel
 
 /// `hwctl probe` on a terminal: a block for each device, and one for software.
-enum ProbeBlocks {
+struct ProbeBlocks {
+    /// The width of the lines.
+    var columns = Paragraphs.columns
+
     /// The column at which what follows a title begins.
     private static let indent = 12
 
     /// The blocks, with an empty line between two; remedies come last in each.
-    static func text(_ snapshot: ProbeSnapshot) -> String {
+    func text(_ snapshot: ProbeSnapshot) -> String {
         var blocks = snapshot.nodes.map { block($0, snapshot) }
         if snapshot.nodes.isEmpty { blocks.append("no render node: there is no /dev/dri/renderD*") }
         blocks.append(software(snapshot))
@@ -15,7 +18,7 @@ enum ProbeBlocks {
         return blocks.joined(separator: "\n\n")
     }
 
-    private static func block(_ node: RenderNode, _ snapshot: ProbeSnapshot) -> String {
+    private func block(_ node: RenderNode, _ snapshot: ProbeSnapshot) -> String {
         let paths = snapshot.paths.filter { $0.device == node.node }
         var lines = ["\(node.node): \(node.state.rawValue.replacing("_", with: " "))"]
         let place = [node.kernelDriver, node.pciAddress, node.pciID].compactMap { $0 }.joined(separator: ", ")
@@ -26,7 +29,10 @@ enum ProbeBlocks {
         for path in paths where path.claimed && !path.verified {
             lines.append(line("Not used", "\(path.id): \(path.reason ?? "not verified")"))
         }
-        for quirk in Set(paths.flatMap(\.quirks)).sorted() { lines.append(line("Quirk", quirk)) }
+        for quirk in Set(paths.flatMap(\.quirks)).sorted() {
+            let link = snapshot.quirks?.first { $0.id == quirk }?.link
+            lines.append(line("Quirk", link.map { "\(quirk) (\($0))" } ?? quirk))
+        }
         if let reason = node.reason { lines.append(line("Reason", reason)) }
         let causes = ([node.cause] + paths.filter { $0.claimed && !$0.verified }.map(\.cause)).compactMap { $0 }
         let known = node.reason ?? ""
@@ -36,7 +42,7 @@ enum ProbeBlocks {
         return lines.joined(separator: "\n")
     }
 
-    private static func software(_ snapshot: ProbeSnapshot) -> String {
+    private func software(_ snapshot: ProbeSnapshot) -> String {
         let names = snapshot.encoders.filter { !$0.hardware }.map(\.name)
         let encoders = names.isEmpty ? "no encoder works" : names.joined(separator: ", ")
         return (["software: \(encoders)"] + codecs(snapshot.paths.filter { $0.device == nil }))
@@ -44,7 +50,7 @@ enum ProbeBlocks {
     }
 
     /// What was verified, a line for each direction.
-    private static func codecs(_ paths: [CodecPath]) -> [String] {
+    private func codecs(_ paths: [CodecPath]) -> [String] {
         [(CodecOperation.encode, "Encodes"), (.decode, "Decodes")].compactMap { operation, title in
             let verified = paths.filter { $0.operation == operation && $0.verified }
             guard !verified.isEmpty else { return nil }
@@ -56,7 +62,7 @@ enum ProbeBlocks {
         }
     }
 
-    private static func vulkan(_ report: VulkanReport) -> [String] {
+    private func vulkan(_ report: VulkanReport) -> [String] {
         var blocks = report.devices.map { device in
             var lines = ["\(device.name): \(device.verified ? "verified" : "not verified")"]
             let place = [device.kind.rawValue, device.pciAddress, device.driver].compactMap { $0 }
@@ -65,13 +71,15 @@ enum ProbeBlocks {
             if let reason = device.reason, !device.choice.hasSuffix(reason) { lines.append(line("Reason", reason)) }
             return lines.joined(separator: "\n")
         }
-        if let reason = report.reason { blocks.append(Paragraphs.paragraph("Vulkan:", reason, indent: 8)) }
+        if let reason = report.reason {
+            blocks.append(Paragraphs.paragraph("Vulkan:", reason, indent: 8, columns: columns))
+        }
         return blocks
     }
 
     /// A line of a block, wrapped behind its title.
-    static func line(_ title: String, _ text: String) -> String {
-        Paragraphs.paragraph("  \(title)", text, indent: indent + 2)
+    func line(_ title: String, _ text: String) -> String {
+        Paragraphs.paragraph("  \(title)", text, indent: Self.indent + 2, columns: columns)
     }
 }
 

@@ -74,7 +74,7 @@ package struct ProbeCommand: ParsableCommand {
             for warning in snapshot.warnings { Console.note(warning) }
             let still = try stillSupport(daemon)
             if json { return try Console.json(ProbeDocument(snapshot: snapshot, heic: still)) }
-            let text = table ? ProbeTable.text(snapshot) : ProbeBlocks.text(snapshot)
+            let text = table ? ProbeTable.text(snapshot) : ProbeBlocks().text(snapshot)
             let block = still.map { "\n\n" + StillSupportText.block($0, heic) } ?? ""
             try Console.result(text + block)
         }

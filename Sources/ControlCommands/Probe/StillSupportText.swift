@@ -18,9 +18,9 @@ enum StillSupportText {
             let tiles =
                 count == 1
                 ? "1 of \(width)x\(height)" : "\(count) of \(width)x\(height) in \(rows) rows of \(columns)"
-            lines.append(ProbeBlocks.line("Tiles", tiles))
+            lines.append(ProbeBlocks().line("Tiles", tiles))
         }
-        if let reason = support.reason { lines.append(ProbeBlocks.line("Reason", reason)) }
+        if let reason = support.reason { lines.append(ProbeBlocks().line("Reason", reason)) }
         return lines.joined(separator: "\n")
     }
 }

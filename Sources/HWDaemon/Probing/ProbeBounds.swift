@@ -127,6 +127,18 @@ extension [Capabilities.Quirk] {
     }
 }
 
+extension [QuirkDescription] {
+    /// The descriptions of an answer, with bounded texts and lists.
+    var bounded: [QuirkDescription] {
+        prefix(ProbeBounds.maxPaths).map { quirk in
+            QuirkDescription(
+                id: quirk.id.bounded, why: quirk.why.bounded, disablesPath: quirk.disablesPath,
+                disabledFeatures: quirk.disabledFeatures.bounded, fixedIn: quirk.fixedIn?.bounded,
+                link: quirk.link?.bounded)
+        }
+    }
+}
+
 extension HardwareEncoder.Path {
     fileprivate var bounded: HardwareEncoder.Path {
         // Quirks of the catalogue hold few values.

@@ -66,7 +66,12 @@ final class ProbeChild {
         self.loop = loop
         self.timeout = timeout
         self.trialTimeout = trialTimeout
-        subject = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
+        subject =
+            switch request.subject {
+            case .node: "this node"
+            case .software: "the codecs in software"
+            case .vulkan: "Vulkan's drivers"
+            }
         self.done = done
         messages = try? ProbeMessages()
         let standardError = messages?.childEnd.map { [ChildProcess.File($0, as: STDERR_FILENO)] } ?? []
@@ -151,7 +156,9 @@ final class ProbeChild {
     /// An answer whose driver did not start, with what the driver printed: its status often says nothing.
     private func explain(_ answer: ProbeAnswer, _ printed: String) -> ProbeAnswer {
         var answer = answer
-        if answer.node?.cause == .driverFailed { answer.node?.reason? += printed }
+        if answer.node?.state == .driverFailed, answer.node?.cause != .driverMissing {
+            answer.node?.reason? += printed
+        }
         return answer
     }
 

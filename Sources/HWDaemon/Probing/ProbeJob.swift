@@ -40,9 +40,6 @@ struct ProbeJob {
         return request.verification == .unlessKnown || request.verification == .always
     }
 
-    /// Whether nothing is verified, which takes less time.
-    var isListing: Bool { request.verification == .startup || request.verification == .never }
-
     /// The executable to run: `hwdaemon-verify` only if a decoder is needed, because it loads more libraries.
     var program: String { usesJudge ? "hwdaemon-verify" : "hwdaemon-probe" }
 

@@ -15,15 +15,19 @@ struct ProbeKnowledge {
         var hardware: [HardwareEncoder] = []
         /// Ids of paths that are claimed and not verified yet.
         var untried: [String] = []
+        var quirks: [QuirkDescription] = []
     }
 
     private struct Software {
         var encoders: [EncoderDescription] = []
         var paths: [CodecPath] = []
+        var quirks: [QuirkDescription] = []
     }
 
     /// nil until a probe has listed the software codecs, of which there may be none.
     private var software: Software?
+    /// Why the last probe of the software codecs did not answer; nil if it did.
+    private var softwareFailure: ProbeSnapshot.SoftwareFailure?
     private var nodes: [Node] = []
     private var vulkan: VulkanReport?
     private var warnings: [String] = []
@@ -93,6 +97,12 @@ struct ProbeKnowledge {
             warnings: warnings + sandbox.warnings(nodes.map(\.description)))
         snapshot.vulkan = vulkan
         snapshot.vulkan?.choose(preferring: codingGPU)
+        snapshot.softwareFailure = softwareFailure
+        var names: Set<String> = []
+        // Two nodes with the same driver name the same quirks.
+        snapshot.quirks = (nodes.flatMap(\.quirks) + (software?.quirks ?? [])).filter {
+            names.insert($0.id).inserted
+        }
         return snapshot
     }
 
@@ -152,11 +162,18 @@ extension ProbeKnowledge {
     }
 
     private mutating func addSoftware(_ outcome: ProbeChild.Outcome, _ verification: ProbeRequest.Verification) {
+        if case .failure(_, let reason) = outcome {
+            softwareFailure = ProbeSnapshot.SoftwareFailure(
+                reason: reason.bounded, cause: Self.lacksLibrary(reason) ? .libraryMissing : nil)
+        } else if verification != .startup {
+            // A probe at the daemon's start decodes nothing, so that it may work where another one does not start.
+            softwareFailure = nil
+        }
         switch outcome {
         case .answer(let answer) where answer.node == nil:
             software = Software(
                 encoders: answer.encoders.bounded(hardware: false, node: nil),
-                paths: answer.paths.bounded(device: nil))
+                paths: answer.paths.bounded(device: nil), quirks: answer.quirks.bounded)
             warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
             sandbox.quirks = [Capabilities.Quirk](bounding: answer.sandboxQuirks)
         case .failure(_, let reason) where verification != .startup && software != nil:
@@ -179,15 +196,16 @@ extension ProbeKnowledge {
             return Node(
                 description: description.bounded, encoders: answer.encoders.bounded(hardware: true, node: name),
                 paths: answer.paths.bounded(device: name), hardware: answer.hardware.bounded(node: name),
-                untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded))
+                untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded), quirks: answer.quirks.bounded)
         case .failure(let state, let reason):
             var description = RenderNode(node: name, state: state, reason: reason.bounded)
-            // The dynamic linker's words, which libc.so.6 does not translate.
-            let lacksLibrary = reason.contains("error while loading shared libraries")
-            description.cause = lacksLibrary ? .libraryMissing : state.cause
+            description.cause = lacksLibrary(reason) ? .libraryMissing : state.cause
             return Node(description: description)
         }
     }
+
+    /// Whether a process did not start for lack of a library, by the dynamic linker's words, which libc.so.6 does not translate.
+    private static func lacksLibrary(_ reason: String) -> Bool { reason.contains(ProbeCause.linkerMessage) }
 
     private static func report(_ outcome: ProbeChild.Outcome) -> VulkanReport {
         switch outcome {

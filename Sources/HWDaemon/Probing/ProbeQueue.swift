@@ -6,7 +6,7 @@ internal import HWDWire
 
 /// Runs probe processes, a few at a time, and reports the outcome of each.
 final class ProbeQueue {
-    /// Time for software, and for each of Vulkan's devices, to process frames; a busy machine is not a fault.
+    /// Time for a probe of the software codecs, and for each of Vulkan's devices; a busy machine is not a fault.
     private static let softwareTimeout = Duration.seconds(15)
     /// The most probe processes at once; four are left for other subjects while Vulkan's slow one runs.
     private static let maxProcesses = 5
@@ -93,6 +93,6 @@ final class ProbeQueue {
     }
 
     private func timeout(of job: ProbeJob) -> Duration {
-        job.request.subject == .software && !job.isListing ? max(timeout, Self.softwareTimeout) : timeout
+        job.request.subject == .software ? max(timeout, Self.softwareTimeout) : timeout
     }
 }

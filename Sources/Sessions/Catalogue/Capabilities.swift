@@ -119,6 +119,18 @@ public struct Capabilities: Codable, Hashable, Sendable {
     }
 }
 
+extension Capabilities {
+    /// The quirks that paths name, each once, in the catalogue's order.
+    public func descriptions(of paths: [CodecPath]) -> [QuirkDescription] {
+        let names = Set(paths.flatMap(\.quirks))
+        return quirks.filter { names.contains($0.id) }.map { quirk in
+            QuirkDescription(
+                id: quirk.id, why: quirk.why, disablesPath: quirk.disablePath,
+                disabledFeatures: quirk.disableFeatures, fixedIn: quirk.versions?.before, link: quirk.link)
+        }
+    }
+}
+
 extension Capabilities.Quirk {
     /// Whether the quirk is applied to a driver on some path; the arguments are those of `Capabilities.quirks`.
     public func applies(driver: String, pciID: String?) -> Bool {

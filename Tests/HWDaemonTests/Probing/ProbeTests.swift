@@ -94,10 +94,11 @@ struct ProbeTests {
         for client in clients { try client.call(Probe.method, "{\"verify\":false}") }
         let start = MonotonicTime.now
         for client in clients {
-            let text = try #require(try client.receive(within: .seconds(8)))
-            #expect(text.contains("timed out after 5 s"))
+            let text = try #require(try client.receive(within: .seconds(18)))
+            #expect(text.contains("timed out after 5 s") && text.contains("timed out after 15 s"))
         }
-        #expect(MonotonicTime.now.nanoseconds(since: start) < 7_000_000_000)
+        // The software codecs have 15 s, because a busy machine is not a fault.
+        #expect(MonotonicTime.now.nanoseconds(since: start) < 17_000_000_000)
         // No encoder was found, as the session's worker reports.
         #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
         // Listing a node needs no decoder; listing the software does, because that includes its decoder.

@@ -65,7 +65,8 @@ struct VerificationTests {
         ] {
             try damaged.write(toFile: file, atomically: false, encoding: .utf8)
             let broker = try BrokerProcess(environment: environment)
-            #expect(try broker.probe(list).paths.map(\.verified) == [false, false, false, false], "\(damaged)")
+            let paths = try broker.probe(list).paths
+            #expect(paths.map(\.verified) == [false, false, false, false], "\(damaged)\n\(paths)\n\(broker.log)")
         }
         // A damaged file is replaced.
         #expect(try BrokerProcess(environment: environment).probe().paths.allSatisfy(\.verified))
