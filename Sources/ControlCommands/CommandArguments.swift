@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
 internal import Glibc
 internal import HWDModel
 internal import HWDSystem
@@ -9,11 +10,52 @@ package enum CommandArguments {
     package static func prepare() -> [String] {
         StandardDescriptors.reserve()
         let arguments = Program.arguments
+        if arguments.prefix(while: { $0 != "--" }).contains("--json") { Console.documentFailures() }
         if let argument = mistakenFileName(in: arguments) {
-            Console.error("\(argument) is not an option; if it is a file, write it as ./\(argument)")
-            exit(ExitStatus.usage.rawValue)
+            refuse("\(argument) is not an option; if it is a file, write it as ./\(argument)")
         }
         return arguments
+    }
+
+    /// Runs the command that the arguments name.
+    ///
+    /// What is wrong with them is reported in one line, where ArgumentParser prints three.
+    package static func run(_ root: any ParsableCommand.Type, _ arguments: [String]) {
+        do {
+            var command = try root.parseAsRoot(arguments)
+            try command.run()
+        } catch {
+            let message = root.message(for: error)
+            // Failures of commands have a status and no message.
+            guard root.exitCode(for: error) == .validationFailure, !message.isEmpty else {
+                root.exit(withError: error)
+            }
+            let names = root.configuration.subcommands.compactMap { $0.configuration.commandName }
+            let command = arguments.first.flatMap { names.contains($0) ? " \($0)" : nil } ?? ""
+            let text = line(of: message)
+            refuse("\(text)\(text.hasSuffix("?") ? " See" : "; see") hwctl\(command) --help")
+        }
+    }
+
+    /// A message of the parser or of a command as one line: lower case, without a full stop, lists separated by commas.
+    private static func line(of message: String) -> String {
+        let lines = message.split(separator: "\n")
+        guard let first = lines.first else { return message }
+        // The parser lists values with bullets.
+        let items = lines.dropFirst().map { line in line.drop { " -".contains($0) } }
+        var text = first + (items.isEmpty ? "" : " " + items.joined(separator: ", "))
+        if text.hasSuffix("."), !text.hasSuffix("...") { text.removeLast() }
+        // A word of a sentence, not a name such as INPUT or MultiPassStorage.
+        let word = text.prefix { $0 != " " }
+        guard let initial = text.first, !word.dropFirst().contains(where: \.isUppercase) else {
+            return String(text)
+        }
+        return initial.lowercased() + text.dropFirst()
+    }
+
+    private static func refuse(_ reason: String) -> Never {
+        Console.report(CommandFailure(.usage, reason))
+        exit(ExitStatus.usage.rawValue)
     }
 
     private static let shortOptions: Set = ["-h", "-q", "-v", "-y"]

@@ -12,13 +12,23 @@ struct HWCtl: ParsableCommand {
         commandName: "hwctl",
         abstract: "Encode and decode video in hardware or software through hwdaemon.",
         discussion: """
+            EXAMPLES
+              hwctl encode talk.mp4 talk.mov
+              hwctl decode talk.mov talk.y4m
+              hwctl info talk.mov
+              hwctl doctor
+              hwctl help encode
+
             hwctl connects to the daemon at /run/hwdaemon/hwdaemon.sock, or at $HWDAEMON_SOCKET if that is set. \
             If no daemon listens on the default socket, hwctl starts a private one for the duration of the command, \
             which -v reports; it never does so if $HWDAEMON_SOCKET is set.
 
+            With --json a command prints one document on standard output. If it fails before it has a result, the document \
+            has schema (1), error (the line on standard error) and exit_code.
+
             EXIT STATUS
               0  success              1  verify, encode --verify: something was lost that was not
-                                       asked for
+                                       asked for; doctor: a problem was found
              64  wrong usage         65  damaged or unsupported input
              66  input not found     69  required hardware or the daemon is not available
              70  internal error      73  output cannot be created   74  input or output error
@@ -44,7 +54,7 @@ struct HWCtl: ParsableCommand {
     static func main() {
         let arguments = CommandArguments.prepare()
         Daemon.takeOverStarted()
-        guard let help = EncodeHelp.text(for: arguments) else { return main(arguments) }
+        guard let help = EncodeHelp.text(for: arguments) else { return CommandArguments.run(Self.self, arguments) }
         Console.write(1, help + "\n")
     }
 }

@@ -29,7 +29,9 @@ struct HWCtlMain {
     static func main() {
         let arguments = CommandArguments.prepare()
         let known = Queries.configuration.subcommands.compactMap { $0.configuration.commandName }
-        if let command = arguments.first, known.contains(command) { return Queries.main(arguments) }
+        if let command = arguments.first, known.contains(command) {
+            return CommandArguments.run(Queries.self, arguments)
+        }
         startDaemon(for: arguments)
         executeMediaCommand()
     }

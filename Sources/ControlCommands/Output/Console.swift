@@ -24,6 +24,10 @@ package enum Console {
     }
 
     private static let level = Atomic<Int>(Verbosity.normal.rawValue)
+    /// Whether failures have a JSON document too.
+    private static let documentsFailures = Atomic<Bool>(false)
+    /// Whether a JSON document was printed.
+    private static let hasDocument = Atomic<Bool>(false)
 
     /// How much is written to standard error.
     package static var verbosity: Verbosity {
@@ -61,9 +65,23 @@ package enum Console {
     ///
     /// - Parameter pretty: whether it has a line for each member; otherwise it is one line.
     package static func json(_ value: some Encodable, pretty: Bool = true) throws {
+        hasDocument.store(true, ordering: .relaxed)
         let text = String(decoding: try JSON.encode(value, pretty: pretty), as: UTF8.self).printableJSON
         // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
         try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
+    }
+
+    /// Makes `report` print a JSON document of failures too.
+    package static func documentFailures() { documentsFailures.store(true, ordering: .relaxed) }
+
+    /// Writes the line of a failure to standard error, and its document to standard output where a document is expected and
+    /// none was printed.
+    package static func report(_ failure: CommandFailure) {
+        guard !failure.reason.isEmpty else { return }
+        error(failure.reason)
+        guard documentsFailures.load(ordering: .relaxed), !hasDocument.load(ordering: .relaxed) else { return }
+        // The line on standard error and the exit code say why; standard output may be what failed.
+        try? json(FailureDocument(error: failure.reason, exitCode: failure.exitCode))
     }
 
     /// Writes text; false if it cannot be written, true for a closed pipe.
@@ -93,6 +111,18 @@ package enum Console {
             while line.last == " " { line.removeLast() }
             return line
         }.joined(separator: "\n")
+    }
+}
+
+/// The JSON document of a command that failed before it had a result.
+private struct FailureDocument: Encodable {
+    var schema = 1
+    var error: String
+    var exitCode: Int32
+
+    private enum CodingKeys: String, CodingKey {
+        case schema, error
+        case exitCode = "exit_code"
     }
 }
 
@@ -208,7 +238,8 @@ package protocol CommandError: Error {
 }
 
 extension ParsableCommand {
-    /// Runs a command's body and reports its failure as one line on standard error and the exit code.
+    /// Runs a command's body and reports its failure as one line on standard error and the exit code, and with `--json` as
+    /// a document.
     ///
     /// - Parameter output: the command's output, which an interruption leaves incomplete; nil without one.
     package func report(output: String? = nil, _ body: () throws -> Void) throws {
@@ -216,7 +247,7 @@ extension ParsableCommand {
             try body()
         } catch {
             let failure = CommandFailure(error).describing(output: output)
-            if !failure.reason.isEmpty { Console.error(failure.reason) }
+            Console.report(failure)
             throw ExitCode(failure.exitCode)
         }
     }

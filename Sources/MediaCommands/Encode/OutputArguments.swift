@@ -16,7 +16,9 @@ struct OutputArguments: ParsableArguments {
             """, valueName: "format"))
     var to: String?
 
-    @Option(help: ArgumentHelp("Write each input to a file of its name in this directory.", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp(
+            "Write each input to a file of its name in this directory, which must exist.", valueName: "dir"))
     var outputDir: String?
 
     @OptionGroup

@@ -28,10 +28,12 @@ import Testing
         return run
     }
 
-    private func commands() throws -> [Dump.Command] {
+    private func program() throws -> Dump.Command {
         let run = try hwctl("--experimental-dump-help")
-        return try JSONDecoder().decode(Dump.self, from: Data(run.output)).command.subcommands ?? []
+        return try JSONDecoder().decode(Dump.self, from: Data(run.output)).command
     }
+
+    private func commands() throws -> [Dump.Command] { try program().subcommands ?? [] }
 
     @Test("The help of encode fits on two screens and names every option")
     func encode() throws {
@@ -55,8 +57,11 @@ import Testing
         #expect(options.allSatisfy(all.contains) && all.count > 4 * text.count)
     }
 
-    @Test("Examples come first in the help of every command")
+    @Test("Examples come first in the help of the program and of every command")
     func examples() throws {
+        #expect(try program().discussion?.hasPrefix("EXAMPLES\n  hwctl encode ") == true)
+        let help = try hwctl("--help").text
+        #expect(try #require(help.range(of: "EXAMPLES")).lowerBound < #require(help.range(of: "USAGE")).lowerBound)
         for command in try commands() where command.commandName != "help" {
             let first = command.discussion?.split(separator: "\n").prefix(2).joined(separator: " ") ?? ""
             #expect(

@@ -58,6 +58,23 @@ extension EndToEndFaults {
             Case(
                 "an x265 option that names a file", .usage, "--property", "X265Params=stats=/tmp/x", "IN8",
                 "DIR/out.mov", says: "stats"),
+            Case(
+                "a property in lower case", .usage, "--property", "quality=0.5", "IN8", "DIR/out.mov",
+                says: "did you mean Quality?"),
+            Case(
+                "a bit rate without its suffix", .usage, "--bitrate", "6", "IN8", "DIR/out.mov",
+                says: "--bitrate 6 is 6 bits a second: did you mean 6M?"),
+            Case(
+                "a rate factor as quality", .usage, "--quality", "23", "IN8", "DIR/out.mov",
+                says: "CRF 23 is --quality 0.45"),
+            Case(
+                "a rate factor", .usage, "--crf", "23", "IN8", "DIR/out.mov",
+                says: "--crf is --quality here (CRF = 40 - 38 · quality): CRF 23 is --quality 0.45"),
+            Case("a codec", .usage, "--codec", "hevc", "IN8", "DIR/out.mov", says: "the output is always HEVC"),
+            Case(
+                "an option that is not there", .usage, "--qualty=0.5", "IN8", "DIR/out.mov",
+                says: "unknown option"),
+            Case("no output", .usage, "IN8", says: "missing expected argument: an INPUT and an OUTPUT"),
             Case("an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov", says: "X265Preset"),
         ]
 
@@ -83,6 +100,32 @@ extension EndToEndFaults {
             #expect(run.errors.contains(refusal.says), "\(run.errors)")
             #expect(run.output.isEmpty)
             #expect(folder.contents == before)
+        }
+
+        @Test(
+            "With --json a failure is one document, also where the arguments are wrong",
+            arguments: [
+                (["encode", "--json", "DIR/missing.mp4", "DIR/out.mov"], HWDModel.ExitStatus.noInput),
+                (["decode", "--json", "DIR/missing.mp4", "DIR/out.y4m"], .noInput),
+                (["info", "--json", "DIR/missing.mp4"], .noInput),
+                (["verify", "--json", "DIR/missing.mp4", "DIR/other.mp4"], .noInput),
+                (
+                    ["convert", "--json", "DIR/a", "DIR/b", "--size", "0x0", "--from", "nv12", "--to", "bgra8"],
+                    .usage
+                ),
+                (["encode", "--json", "--crf", "23", "DIR/missing.mp4", "DIR/out.mov"], .usage),
+                (["sessions", "--json", "--nonsense"], .usage),
+                (["encode", "--json", "-dash.mp4", "DIR/out.mov"], .usage),
+            ])
+        func failedDocument(_ arguments: [String], _ status: HWDModel.ExitStatus) throws {
+            let folder = try Scratch()
+            let run = try Programs.hwctl(arguments.map { $0.replacing("DIR", with: folder.root) })
+            #expect(run.status == status.rawValue && run.complaints.count == 1, "\(run.errors)")
+            let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            #expect(Set(document.keys) == ["schema", "error", "exit_code"])
+            #expect(document["schema"] as? Int == 1 && document["exit_code"] as? Int == Int(status.rawValue))
+            #expect(try run.errors == "hwctl: \(#require(document["error"] as? String))\n")
+            #expect(folder.contents.isEmpty)
         }
 
         @Test("Contradictory options are refused before anything is started")

@@ -42,6 +42,30 @@ extension EndToEnd {
             ])
         }
 
+        @Test(
+            "hwctl sessions starts none", .enabled(if: !hasOtherDaemon, "another daemon would be found"),
+            arguments: [[], ["--metrics"], ["--json"], ["--watch"]])
+        func listsNone(_ options: [String]) throws {
+            let folder = try Scratch()
+            let (program, mark) = (folder.path("hwctl"), folder.path("started"))
+            try FileManager.default.copyItem(atPath: Programs.path("hwctl"), toPath: program)
+            // The program that it would start: the one beside it.
+            try "#!/bin/sh\n: >\(mark)\n".write(
+                toFile: folder.path("hwdaemon"), atomically: false, encoding: .utf8)
+            chmod(folder.path("hwdaemon"), 0o755)
+            func hwctl(_ arguments: [String]) throws -> Finished {
+                try Running("/usr/bin/env", ["-u", "HWDAEMON_SOCKET", program] + arguments).wait(seconds: 30)
+            }
+            let run = try hwctl(["sessions"] + options)
+            // With --json, the failure is a document, too.
+            #expect(run.status == 69 && run.output.isEmpty != options.contains("--json"))
+            #expect(run.errorLines == ["hwctl: no daemon listens on \(Daemon.defaultAddress)"])
+            #expect(!FileManager.default.fileExists(atPath: mark))
+            // Other commands do.
+            _ = try hwctl(["properties"])
+            #expect(FileManager.default.fileExists(atPath: mark))
+        }
+
         @Test("An app outside the prefix finds it in PATH")
         func inPath() throws {
             let folder = try Scratch()
