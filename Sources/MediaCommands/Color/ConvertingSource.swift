@@ -196,7 +196,9 @@ final class ConvertingSource: VideoSource {
         }
         var parameters =
             keepsColor
-            ? try plan.parameters(keeping: color, format: format, alphaMode: key.alphaMode, video)
+            ? try plan.parameters(
+                keeping: color, format: format, alphaMode: key.alphaMode, filtersLight: geometry.filtersLight, video
+            )
             : try plan.parameters(format: format, color: color, video)
         if geometry.transposes {
             guard

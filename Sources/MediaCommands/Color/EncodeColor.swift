@@ -104,6 +104,14 @@ struct EncodeColor {
         try SignalDescription(color, width: video.width, height: video.height)
     }
 
+    /// Refuses to filter light where the light of the target's samples is not known.
+    /// - Throws: `unsupported`, naming what is not known.
+    func checkLight(_ video: VideoDescription) throws(MediaError) {
+        do throws(SessionError) { _ = try Self.signal(target, video) } catch {
+            throw MediaError(.unsupported, "--filter-light linear is not possible: \(error.reason)")
+        }
+    }
+
     /// How samples of a color are read; nil for one that cannot be converted.
     func signal(of color: ColorDescription, _ video: VideoDescription) -> SignalDescription? {
         try? Self.signal(color, video)
@@ -161,15 +169,17 @@ struct EncodeColor {
     func alphaMode(_ video: VideoDescription) -> AlphaChannelMode? { video.alphaMode ?? video.alphaLayerMode }
 
     /// The parameters of a session that keeps the color of frames, whatever it is: only the range of samples and the place of
-    /// chroma matter.
+    /// chroma matter, unless light is filtered.
     func parameters(
-        keeping color: ColorDescription, format: PixelFormat, alphaMode: AlphaChannelMode?,
+        keeping color: ColorDescription, format: PixelFormat, alphaMode: AlphaChannelMode?, filtersLight: Bool,
         _ video: VideoDescription
     ) throws(SessionError) -> CreateTransferSession.Parameters {
         guard let siting = ChromaSiting(locationType: color.chromaLocation ?? 0) else {
             throw SessionError(.parameter, "there is no chroma location \(color.chromaLocation ?? 0)")
         }
-        let signal = SignalDescription(isFullRange: color.isFullRange, siting: siting)
+        let signal =
+            filtersLight
+            ? try Self.signal(color, video) : SignalDescription(isFullRange: color.isFullRange, siting: siting)
         var (source, target) = (
             CreateTransferSession.Image(format, signal), CreateTransferSession.Image(self.format, signal)
         )

@@ -4,16 +4,22 @@ public import HWDColor
 internal import HWDSessions
 internal import HWDWire
 
+/// The options about how pictures are scaled that several commands have.
+struct FilterArguments: ParsableArguments {
+    @Option(help: "The filter of scaled pictures: lanczos (three lobes, the default) or bilinear.")
+    var filter: ScalingOptions.Filter?
+
+    @Option(help: "What is filtered: coded values (the default) or linear light.")
+    var filterLight: ScalingOptions.Light?
+}
+
 /// The options of `hwctl convert` about size.
 struct ScalingArguments: ParsableArguments {
     @Option(help: ArgumentHelp("The size of the frames of OUTPUT; --size by default.", valueName: "WxH"))
     var toSize: String?
 
-    @Option(help: "The filter: lanczos (three lobes, the default) or bilinear.")
-    var filter: ScalingOptions.Filter?
-
-    @Option(help: "What is filtered: coded values (the default) or linear light.")
-    var filterLight: ScalingOptions.Light?
+    @OptionGroup
+    var filtering: FilterArguments
 
     @Option(
         help: """
@@ -44,8 +50,8 @@ struct ScalingArguments: ParsableArguments {
 
     /// Adds what is given to the options of a session.
     func apply(to options: inout CreateTransferSession.Options) {
-        options.scalingFilter = filter?.rawValue
-        options.scalingLight = filterLight?.rawValue
+        options.scalingFilter = filtering.filter?.rawValue
+        options.scalingLight = filtering.filterLight?.rawValue
         options.scalingMode = scalingMode?.rawValue
         options.cleanAperture = cleanAperture
     }

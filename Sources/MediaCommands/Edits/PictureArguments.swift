@@ -16,6 +16,9 @@ struct PictureArguments: ParsableArguments {
         help: ArgumentHelp("Scale pictures that are taller than this down to it.", valueName: "n"))
     var maxHeight: Int?
 
+    @OptionGroup
+    var filtering: FilterArguments
+
     @Option(
         help: ArgumentHelp(
             "Keep a part of the displayed picture, W by H samples from X and Y on.", valueName: "W:H:X:Y"))
@@ -86,6 +89,7 @@ struct PictureArguments: ParsableArguments {
                 width: width == -2 ? nil : width, height: height == -2 ? nil : height)
         }
         request.maxHeight = maxHeight
+        (request.filter, request.light) = (filtering.filter, filtering.filterLight)
         if let parts = crop?.split(separator: ":", omittingEmptySubsequences: false).map({ UInt32($0) }),
             parts.count == 4, let width = parts[0], let height = parts[1], let x = parts[2], let y = parts[3],
             Self.isPossible(Int(width)), Self.isPossible(Int(height)), x % 2 == 0, y % 2 == 0, x <= 16384,
@@ -100,13 +104,25 @@ struct PictureArguments: ParsableArguments {
         return request
     }
 
+    /// Whether a size is requested.
+    var scales: Bool { size != nil || maxHeight != nil }
+
+    /// The given options about the filter.
+    var filterWords: [OptionWord] {
+        [
+            OptionWord("--filter", filtering.filter?.rawValue),
+            OptionWord("--filter-light", filtering.filterLight?.rawValue),
+        ].compactMap { $0 }
+    }
+
     /// The given options.
     var words: [OptionWord] {
-        [
-            OptionWord("--size", size), OptionWord("--max-height", maxHeight), OptionWord("--crop", crop),
-            OptionWord("--rotate", rotate), OptionWord("--orientation", orientation),
-            OptionWord("--output-frame-rate", outputFrameRate), OptionWord("--background", background),
-        ].compactMap { $0 }
+        filterWords
+            + [
+                OptionWord("--size", size), OptionWord("--max-height", maxHeight), OptionWord("--crop", crop),
+                OptionWord("--rotate", rotate), OptionWord("--orientation", orientation),
+                OptionWord("--output-frame-rate", outputFrameRate), OptionWord("--background", background),
+            ].compactMap { $0 }
     }
 }
 
@@ -121,6 +137,10 @@ struct PictureRequest: Hashable {
     var size: Size?
     /// The most rows.
     var maxHeight: Int?
+    /// The scaling filter; nil for the default.
+    var filter: ScalingOptions.Filter?
+    /// The values that the filter weighs; nil for the default.
+    var light: ScalingOptions.Light?
     /// The part that is kept.
     var crop: PictureRectangle?
     /// Degrees clockwise.

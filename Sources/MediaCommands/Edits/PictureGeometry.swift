@@ -21,6 +21,8 @@ struct PictureGeometry {
     let changesSamples: Bool
     /// Whether only the size changes, so that metadata about places in the picture can be scaled.
     let onlyScales: Bool
+    /// Whether light is filtered, for which the color of the samples must be known.
+    var filtersLight: Bool { changesSamples && request.light == .linear }
     private let request: PictureRequest
     private let sampleAspectRatio: Rational?
     private let displayMatrix: [Int32]?
@@ -192,6 +194,7 @@ struct PictureGeometry {
         (parameters.width, parameters.height) =
             transposes ? (source.height, source.width) : (source.width, source.height)
         (parameters.targetWidth, parameters.targetHeight) = (width, height)
+        (options.scalingFilter, options.scalingLight) = (request.filter?.rawValue, request.light?.rawValue)
         options.scalingMode = ScalingOptions.Mode.cropSourceToCleanAperture.rawValue
         options.cleanAperture =
             transposes
@@ -210,7 +213,10 @@ struct PictureGeometry {
             parts.append("cropped to \(part.width)x\(part.height)+\(part.x)+\(part.y)")
         }
         if request.rotation != 0 { parts.append("turned by \(request.rotation)°") }
+        let filter = [request.filter == .bilinear ? "bilinear" : nil, filtersLight ? "in linear light" : nil]
+            .compactMap { $0 }
         return parts.joined(separator: ", ") + " → \(width)x\(height)"
+            + (filter.isEmpty ? "" : " (\(filter.joined(separator: ", ")))")
     }
 
     /// A warning about fields, whose lines are mixed; nil where there are none.

@@ -13,7 +13,8 @@ extension EncodeCommand {
         if check {
             return try report {
                 try ExportCheck.run(
-                    input, edits: edits, frameRate: frameRate.flatMap { Rational(text: $0) }, json: json)
+                    input, edits: edits, picture: picture.request,
+                    frameRate: frameRate.flatMap { Rational(text: $0) }, json: json)
             }
         }
         if isStill { return try report(output: output) { try encodeStill() } }

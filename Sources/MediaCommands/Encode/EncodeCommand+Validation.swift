@@ -22,10 +22,7 @@ extension EncodeCommand {
         if alphaQuality != nil, alpha == nil {
             throw ValidationError("--alpha-quality requires --alpha.")
         }
-        if picture.background != nil, alpha != nil || exportPreset?.alpha ?? false {
-            throw ValidationError(
-                "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
-        }
+        try validatePicture()
         if let alphaQuality, !(0...1).contains(alphaQuality) {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
         }
@@ -126,6 +123,16 @@ extension EncodeCommand {
         }
     }
 
+    private func validatePicture() throws {
+        if picture.background != nil, alpha != nil || exportPreset?.alpha ?? false {
+            throw ValidationError(
+                "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
+        }
+        if let option = picture.filterWords.first, !picture.scales, presetName == nil {
+            throw ValidationError("\(option.name) is for --size, --max-height or a preset that scales.")
+        }
+    }
+
     private func validateRate() throws {
         if let bitrate {
             guard let bits = Self.bits(bitrate) else {
@@ -148,6 +155,11 @@ extension EncodeCommand {
         }
         if speed != nil, preset != nil {
             throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
+        }
+        if hardware == .require, setting(.x265Preset) != nil {
+            let name = preset == nil ? PropertyKey.x265Preset.rawValue : "--preset"
+            throw ValidationError(
+                "\(name) is for software: with --hardware require leave it out (--speed works for both).")
         }
     }
 }

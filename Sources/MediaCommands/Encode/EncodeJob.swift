@@ -62,6 +62,7 @@ final class EncodeJob {
             reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters.color)
         try parameters.check(color.format)
         let geometry = try PictureGeometry(parameters.picture, reader.video)
+        if geometry.filtersLight { try color.checkLight(reader.video) }
         var video = geometry.applied(to: color.applied(to: reader.video))
         if !parameters.keepsAlpha { video.alphaMode = nil }
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil

@@ -31,10 +31,7 @@ struct EncodeParameters {
     mutating func applyPreset(to reader: MediaReader) throws(MediaError) {
         guard let preset else { return }
         var source = ExportSource(reader.video)
-        if let kept = picture.keptSize { source.size = ExportPreset.Size(width: kept.width, height: kept.height) }
-        if picture.rotation % 180 != 0 {
-            source.size = ExportPreset.Size(width: source.size.height, height: source.size.width)
-        }
+        source.apply(picture)
         if let reason = ExportCompatibility(preset, source).reason {
             throw MediaError(.unsupported, "\(reader.path): the preset \(preset.name) does not fit: \(reason)")
         }

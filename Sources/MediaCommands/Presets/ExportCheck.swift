@@ -42,9 +42,16 @@ struct ExportCheck {
 
     /// Prints the answer.
     ///
-    /// - Parameter edits: what an output is asked to have of the file.
-    static func run(_ input: String, edits: FileEdits, frameRate: Rational?, json: Bool) throws {
-        let (reader, source) = try ExportSource.open(input, frameRate: frameRate)
+    /// - Parameters:
+    ///   - edits: what an output is asked to have of the file.
+    ///   - picture: what becomes of the pictures.
+    static func run(
+        _ input: String, edits: FileEdits, picture: PictureRequest, frameRate: Rational?, json: Bool
+    ) throws {
+        var (reader, source) = try ExportSource.open(input, frameRate: frameRate)
+        // Refuses sizes and parts that `encode` would refuse.
+        _ = try PictureGeometry(picture, reader.video)
+        source.apply(picture)
         let catalogue = PresetFiles.catalogue
         let verdicts = ExportCompatibility.all(for: source, in: catalogue)
         let containers = formats.map { container($0, reader, edits) }

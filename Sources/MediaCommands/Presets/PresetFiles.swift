@@ -50,6 +50,14 @@ extension ExportSource {
             hasAlpha: video.alphaMode != nil || video.alphaLayerMode != nil)
     }
 
+    /// Changes the facts to those of the part of the picture that is kept, as it is turned, without its alpha where a
+    /// background takes its place.
+    mutating func apply(_ picture: PictureRequest) {
+        if let kept = picture.keptSize { size = ExportPreset.Size(width: kept.width, height: kept.height) }
+        if picture.rotation % 180 != 0 { size = ExportPreset.Size(width: size.height, height: size.width) }
+        if picture.background != nil { hasAlpha = false }
+    }
+
     /// Opens a file and describes it.
     static func open(_ path: String, frameRate: Rational? = nil) throws(MediaError) -> (MediaReader, ExportSource) {
         var options = MediaReader.Options()

@@ -168,6 +168,16 @@ extension EndToEnd {
                 ])
         }
 
+        /// Checks a document by its schema, which must refuse spoilt ones.
+        private static func checkSchema(_ document: String) throws {
+            try #require(JSONSchema.missing == nil, "\(JSONSchema.missing ?? "")")
+            let spoilers = [
+                "f.pop('schema')", "f.update(nonsense=1)", "f['machine'].pop('cpu')",
+                "f['runs'][0].update(psnr='high')", "f['bd_rates'][0].update(metric='SSIM')",
+            ]
+            #expect(try JSONSchema.errors(of: document, by: "bench.schema.json", spoilers) == "")
+        }
+
         @Test("Presets and an earlier run are compared; decoding and converting are measured")
         func comparisons() throws {
             let folder = try Scratch()
@@ -176,6 +186,7 @@ extension EndToEnd {
                 Self.shared + ["--preset", "ultrafast,veryfast", "--decode", "--convert", folder.path("in.mp4")])
             try #require(first.status == 0, "\(first.errors)")
             try Data(first.output).write(to: URL(fileURLWithPath: folder.path("before.json")))
+            try Self.checkSchema(folder.path("before.json"))
             let before = try JSON.decode(Comparisons.self, from: first.output)
             #expect(before.runs.map(\.preset) == ["ultrafast", "ultrafast", "veryfast", "veryfast"])
             let rates = try #require(before.bdRates.first { $0.metric == "PSNR-Y" })
@@ -211,6 +222,8 @@ extension EndToEnd {
                     folder.path("in.mp4"),
                 ])
             try #require(x264.status == 0, "\(x264.errors)")
+            try Data(x264.output).write(to: URL(fileURLWithPath: folder.path("x264.json")))
+            try Self.checkSchema(folder.path("x264.json"))
             let measured = try JSON.decode(Comparisons.self, from: x264.output)
             #expect(measured.runs.allSatisfy { $0.vmaf == 91.5 })
             #expect(measured.bdRates.contains { $0.metric == "VMAF" && $0.reference.hasPrefix("x264 medium") })
@@ -333,8 +346,9 @@ private final class Plot: NSObject, XMLParserDelegate {
     }
     func parser(_ parser: XMLParser, foundCharacters string: String) {
         if element == "style" { style += string }
-        guard element == "text", string.contains(where: { !$0.isWhitespace }) else { return }
-        texts.append(string)
-        if isName { names.append(string) }
+        if element == "text", string.contains(where: { !$0.isWhitespace }) {
+            texts.append(string)
+            if isName { names.append(string) }
+        }
     }
 }

@@ -42,13 +42,14 @@ extension EndToEndFaults {
             "silent.mov": Facts(sound: []), "film-deu.mp4": Facts(sound: ["aac"]),
             "film.mov": Facts(sound: ["alac", "aac"], text: ["mov_text"]), "film-plain.mp4": Facts(text: []),
             "part.mov": Facts(frames: 25, sound: ["aac"]), "part-exact.mov": Facts(frames: 40),
-            "piped.mkv": Facts(frames: 50), "piped.ts": Facts(frames: 50),
+            "piped.mkv": Facts(frames: 50, sound: ["flac"]), "piped.ts": Facts(frames: 50),
             "film-two-pass.mp4": Facts(frames: 50, sound: ["alac", "aac"]),
             "talk-12.mov": Facts(frames: 25, sound: ["aac"]),
             "piped.mov": Facts(frames: 50, sound: []), "slow-30.mov": Facts(frames: 30),
             "handbrake.mp4": Facts(sound: ["alac", "aac"], text: ["mov_text"]),
             "picture.png": Facts(codec: "png", frames: 1), "photo.jpg": Facts(codec: "mjpeg"),
-            "photo-part.png": Facts(codec: "png"), "photo-small.png": Facts(codec: "png"),
+            "photo-part.png": Facts(codec: "png"), "photo-edit.png": Facts(codec: "png"),
+            "photo-small.png": Facts(codec: "png"),
             "title.png": Facts(codec: "png"), "title-first.png": Facts(codec: "png"),
             "talk.y4m": Facts(codec: "rawvideo", frames: 50),
         ]
@@ -81,9 +82,11 @@ extension EndToEndFaults {
                     "-metadata", "com.apple.quicktime.location.ISO6709=+37.3349-122.0090/",
                     folder.path("phone.mov"),
                 ])
+            // Noise, so that a rate can be reached.
+            let film = "testsrc2=size=320x180:rate=25:duration=2,noise=alls=40:allf=t"
             try Programs.tool(
                 "ffmpeg",
-                picture + sound + sound + [
+                ["-v", "error", "-f", "lavfi", "-i", film] + sound + sound + [
                     "-i", folder.path("text.srt"), "-map", "0", "-map", "1", "-map", "2", "-map", "3",
                 ]
                     + h264 + [
@@ -147,14 +150,31 @@ extension EndToEndFaults {
             try Programs.tool("bash", ["-n", folder.path("hwctl.bash")])
             let help = try String(contentsOfFile: folder.path("encode.txt"), encoding: .utf8)
             #expect(help.contains("--output-frame-rate") && help.contains("EXAMPLES"))
+            try checkPictures(folder)
+        }
+
+        /// Checks the sizes of pictures, which pictures a part has, and a rate.
+        private func checkPictures(_ folder: Scratch) throws {
             // The input has 160x90.
             for (name, width, height) in [
-                ("talk-80.mov", 80, 46), ("talk-1080.mov", 160, 90), ("talk-wide.mov", 160, 64),
+                ("talk-80.mov", 80, 46), ("talk-bilinear.mov", 80, 46), ("talk-linear.mov", 80, 46),
+                ("talk-1080.mov", 160, 90), ("talk-wide.mov", 160, 64),
                 ("talk-upright.mov", 90, 160), ("talk-tagged.mov", 160, 90),
             ] {
                 #expect(try Probe(folder.path(name)).size == (width, height), "\(name)")
             }
             #expect(try Probe(folder.path("title-p3.mp4")).field("pix_fmt") == "yuv420p")
+            let part = ["-ss", "0.4", "-t", "1", "-i", folder.path("talk.mp4")]
+            #expect(try psnr(["-i", folder.path("part.mov")], part, as: "yuv420p") >= 30)
+            // Two seconds.
+            let sizes = try Programs.tool(
+                "ffprobe",
+                ["-v", "error", "-select_streams", "v", "-show_entries", "packet=size", "-of", "csv=p=0"]
+                    + [folder.path("film-two-pass.mp4")]
+            ).text.split { !$0.isNumber }.compactMap { Double($0) }
+            let rate = sizes.reduce(0, +) * 8 / 2
+            print("two passes at 2M: \(rate) bits per second")
+            #expect(abs(rate / 2_000_000 - 1) < 0.1, "\(rate) bits per second")
         }
 
         /// Runs a line in a folder.

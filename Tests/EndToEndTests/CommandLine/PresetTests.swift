@@ -33,6 +33,20 @@ extension EndToEndFaults {
             #expect(slow.first { $0["name"] as? String == "SlowMotion" }?["fits"] as? Bool == true)
         }
 
+        @Test(
+            "The presets, and what hwctl presets prints, conform to the schema",
+            .enabled(if: JSONSchema.missing == nil, "\(JSONSchema.missing ?? "")"))
+        func schema() throws {
+            let spoilers = [
+                "f.pop('schema')", "f['presets'][0].pop('name')", "f['presets'][0].update(max_size=[8, 8])",
+                "f['presets'][0].update(speed='slow')", "f['rates'].update(alpha_factor=0.5)",
+                "f.update(nonsense=1)",
+            ]
+            let errors = try JSONSchema.errors(
+                of: Programs.repository("presets.json"), by: "presets.schema.json", spoilers)
+            #expect(errors == "")
+        }
+
         @Test("Administrators add presets, and a damaged file is named")
         func added() throws {
             let folder = path("presets.d")
@@ -65,7 +79,16 @@ extension EndToEndFaults {
                 ).wait(seconds: 60)
                 try #require(run.status == 0, "\(run.errors)")
                 #expect(try Probe(path("tiny.mov")).size == size, "\(options)")
+                // --check says the same without encoding.
+                let check = try Running(
+                    Programs.path("hwctl"), ["encode", "--check"] + options + [Clips.fixture("bbb_720p.mp4").path],
+                    environment: ["HWDAEMON_PRESETS_DIR": folder]
+                ).wait(seconds: 30)
+                let row = check.text.split(separator: "\n").first { $0.hasPrefix("Tiny ") }
+                #expect(row?.contains(" \(size.0)x\(size.1)") == true, "\(options): \(check.text)\(check.errors)")
             }
+            try hwctl(
+                "encode", "--check", "--crop", "640:320:1000:0", Clips.fixture("bbb_720p.mp4").path, status: 65)
         }
 
         @Test("A preset sets what the user does not")

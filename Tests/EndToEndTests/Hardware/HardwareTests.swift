@@ -183,7 +183,14 @@ extension EndToEnd {
             let summary = try JSON.decode(Summary.self, from: run.output)
             #expect(!summary.usingHardware && summary.fallbackReason?.contains("X265Preset") == true)
             let required = try Programs.hwctl(options + ["--hardware", "require"], socket: server.socket)
-            #expect(required.status == 64 && required.complaints.last?.contains("X265Preset") == true)
+            #expect(required.status == 64 && required.complaints.count == 1, "\(required.errors)")
+            #expect(required.errors.contains("--preset is for software: with --hardware require leave it out"))
+            #expect(required.errors.contains("--speed works for both"))
+            let plain = try Programs.hwctl(
+                ["encode", "-y", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")],
+                socket: server.socket)
+            let line = "the GPU is not used because --preset was given; --speed works for both"
+            #expect(plain.status == 0 && plain.errors.contains(line), "\(plain.errors)")
         }
 
         @Test("A GPU is chosen by its node")

@@ -20,6 +20,11 @@ enum Programs {
         "HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": "", "VK_DRIVER_FILES": "/dev/null/none",
     ]
 
+    /// A file of the repository by its path in it.
+    static func repository(_ path: String) -> String {
+        URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../\(path)").standardizedFileURL.path
+    }
+
     /// A program of the project by its name.
     static func path(_ name: String) -> String { "\(folder)/\(name)" }
 
