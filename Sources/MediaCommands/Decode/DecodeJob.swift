@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDColor
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
@@ -63,14 +64,15 @@ final class DecodeJob {
                 + [
                     alphaNote(input, format.target), depthNote(reader.video, format.target),
                     turnNote(reader.video, format), fieldNote(reader.video, format, writer),
-                ].compactMap { $0 })
+                    writer.colorNote(reader.video.color, width: reader.video.width, height: reader.video.height),
+                ].compactMap { $0 } + soundNotes(reader, writer))
 
         var progress = Progress(total: request.times.isEmpty ? reader.video.frameCount : request.times.count)
         defer { progress.clear() }
         let converter = try converter(input, format.target)
         let mapper = mapper(reader.video, format)
         let output = PictureOutput(writer, format, reader.video, converter: converter, mapper: mapper)
-        var rate = RateCheck(reader, isUsed: writer.hasOneRate)
+        var rate = RateCheck(reader, isUsed: writer.isY4M)
         let (earlyEnd, alphaMode) = try decode(input, output, &rate, &progress, interruption)
         var properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
         properties.merge(mapper?.properties ?? [:]) { $1 }
@@ -207,8 +209,29 @@ final class DecodeJob {
             ? "the alpha layer is left out; --format yuva keeps it, --background composites it over a color" : nil
     }
 
+    /// Notes about sound, which files of frames do not hold; pictures are not expected to.
+    private func soundNotes(_ reader: MediaReader, _ writer: FrameWriter) -> [String] {
+        guard !writer.isPNG else { return [] }
+        return OtherStream.notes(
+            of: reader.otherStreams.filter { $0.content == .audio },
+            because: "\(writer.isY4M ? "Y4M holds" : "raw frames hold") pictures alone")
+    }
+
     private func depthNote(_ video: VideoDescription, _ target: PixelFormat) -> String? {
         let (source, written) = (video.format.bitDepth, target.bitDepth)
         return written < source ? "\(source) bits reduced to \(written), as requested" : nil
+    }
+}
+
+extension FrameWriter {
+    /// A note about the color of frames that Y4M cannot describe, and that readers would take for another one; nil otherwise.
+    func colorNote(_ color: ColorDescription, width: Int, height: Int) -> String? {
+        var plain = color
+        (plain.primaries, plain.transfer, plain.matrix) =
+            (ColorDescription.unspecified, ColorDescription.unspecified, ColorDescription.unspecified)
+        guard isY4M, color != plain else { return nil }
+        let signals = [color, plain].map { try? SignalDescription($0, width: width, height: height) }
+        guard signals[0] == nil || signals[0] != signals[1] else { return nil }
+        return "the color tags (\(color.name)) are not written: Y4M holds none"
     }
 }

@@ -37,7 +37,8 @@ struct StillDecodeArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Write the Exif of a HEIC picture, as it is, to this file.", valueName: "file"))
+            "Write the Exif of a HEIC picture to this file, with orientation 1, because OUTPUT is upright.",
+            valueName: "file"))
     var exif: String?
 
     /// The first option that is given; nil without any.

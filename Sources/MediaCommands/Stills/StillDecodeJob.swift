@@ -42,7 +42,9 @@ struct StillDecodeJob {
         // Before the input: an output that cannot be written is reported before anything is decoded.
         let output = try StillOutput(request.output, inputs: [input.path])
         let id = try input.picture(request.item)
-        let exif = try exif(of: id)
+        // Printed once the output is complete: a picture that cannot be decoded has one line, its error.
+        var notes: [String] = []
+        let exif = try exif(of: id, &notes)
         if request.exif != nil, exif == nil {
             throw MediaError(.badInput, "\(input.path): item \(id) has no Exif")
         }
@@ -58,7 +60,7 @@ struct StillDecodeJob {
         let shown = try input.source(
             of: id, auxiliary: request.auxiliary.map { ($0.kind, $0.rawValue) }, thumbnail: request.thumbnail,
             keepsAlpha: keepsAlpha(output))
-        let alpha = try alpha(of: shown, output)
+        let alpha = try alpha(of: shown, output, &notes)
         var (canvas, color) = try StillPainter(input: input, tiles: tiles)
             .paint(shown, part: request.region, alpha: alpha)
         if let most = request.thumbnail {
@@ -76,6 +78,7 @@ struct StillDecodeJob {
             try WholeFile.write(exif, to: path, inputs: [input.path, request.output])
         }
         try output.finish()
+        notes.forEach { Console.note($0) }
         try StillDecodeSummary(
             input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
             seconds: start.seconds, bytes: bytes
@@ -83,15 +86,15 @@ struct StillDecodeJob {
     }
 
     /// The alpha that the output holds; nil without one.
-    private func alpha(of id: UInt32, _ output: StillOutput) throws -> AuxiliaryPicture? {
+    private func alpha(of id: UInt32, _ output: StillOutput, _ notes: inout [String]) throws -> AuxiliaryPicture? {
         guard request.auxiliary == nil else { return nil }
         let alpha = try input.naming { () throws(HEIFError) in try file.alpha(of: id) }
         guard let alpha else {
-            if request.format == .yuva { Console.note("\(input.path) has no alpha: the picture is opaque") }
+            if request.format == .yuva { notes.append("\(input.path) has no alpha: the picture is opaque") }
             return nil
         }
         guard keepsAlpha(output) else {
-            Console.note(
+            notes.append(
                 "alpha is left out; .png and --format yuva keep it, --background composites it over a color")
             return nil
         }
@@ -103,11 +106,18 @@ struct StillDecodeJob {
         request.auxiliary == nil && (request.format == .yuva || request.background != nil || output.isPNG)
     }
 
-    private func exif(of id: UInt32) throws -> [UInt8]? {
+    /// The Exif for the output, whose picture is upright; nil without.
+    private func exif(of id: UInt32, _ notes: inout [String]) throws -> [UInt8]? {
         guard let item = file.metadata(of: id).first(where: { $0.kind == .exif }) else { return nil }
-        do throws(HEIFError) { return try file.exif(item.id, from: input.source) } catch {
+        do throws(HEIFError) {
+            let tiff = try file.exif(item.id, from: input.source)
+            guard let upright = ExifFields.replacingOrientation(in: tiff, with: 1) else {
+                throw HEIFError(.malformed, "Exif of \(tiff.count) bytes is no TIFF structure")
+            }
+            return upright
+        } catch {
             guard request.exif == nil else { throw MediaError(.badInput, "\(input.path): \(error.reason)") }
-            Console.note("warning: Exif is left out: \(error.reason)")
+            notes.append("warning: Exif is left out: \(error.reason)")
             return nil
         }
     }

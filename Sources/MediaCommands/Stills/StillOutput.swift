@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
-internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWImages
@@ -14,6 +13,7 @@ struct StillOutput {
         var alphaMode = AlphaChannelMode.straight
         var wantedAlphaMode = AlphaChannelMode.straight
         var background: BackgroundCompositor.RGB?
+        /// A TIFF structure that says the picture is upright.
         var exif: [UInt8]?
     }
 
@@ -38,6 +38,9 @@ struct StillOutput {
             sampleAspectRatio: nil, alphaMode: canvas.format == .yuva ? description.alphaMode : nil,
             wantedAlphaMode: description.wantedAlphaMode)
         properties.profile = color.profile
+        if let note = writer.colorNote(color.color, width: canvas.width, height: canvas.height) {
+            Console.note(note)
+        }
         if let background = description.background, canvas.format == .yuva {
             properties.format = .yu12
             try flattened(canvas, background, color, description.alphaMode) { try writer.write($0, properties) }
@@ -61,9 +64,7 @@ struct StillOutput {
             Console.note("warning: Exif of \(exif.count) bytes is left out: JPEG holds less than 64 KiB")
         }
         if color.color.isHDR { Console.note("warning: \(path) holds no HDR: viewers show it dull") }
-        // The picture is upright.
-        let upright = description.exif.flatMap { ExifFields.replacingOrientation(in: $0, with: 1) }
-        let metadata = JPEGEncoder.Metadata(exif: upright, profile: color.profile)
+        let metadata = JPEGEncoder.Metadata(exif: description.exif, profile: color.profile)
         var file: [UInt8] = []
         if let background = description.background, canvas.format == .yuva {
             let flat = try StillCanvas(.yu12, width: canvas.width, height: canvas.height)

@@ -118,8 +118,8 @@ public final class FrameWriter {
         }
     }
 
-    /// Whether the output has one frame rate for all frames, and no times.
-    public var hasOneRate: Bool {
+    /// Whether the output is Y4M, which has one frame rate for all frames and no times, and no description of colors.
+    public var isY4M: Bool {
         if case .y4m = format { return true }
         return false
     }

@@ -64,10 +64,11 @@ public final class MediaWriter: Sendable {
     }
 
     static func notesOfByteStream(_ source: MediaReader?) -> [String] {
-        var notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
+        let reason = ".hevc holds video alone"
+        var notes = OtherStream.notes(of: source?.otherStreams ?? [], because: reason)
         if let source {
             let keys = FileCopy.contentKeys(of: source)
-            notes += [MovieMetadata.note(keys, because: ".hevc holds video alone")].compactMap { $0 }
+            notes += [MovieMetadata.note(keys, because: reason)].compactMap { $0 }
             if source.carriedBoxes.contains(where: { $0.type == "lhvC" }) {
                 notes.append(
                     "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "

@@ -20,6 +20,8 @@ package final class StillItemDecoder: ItemDecoder {
     ///
     /// - Throws: `unsupported` for a codec that libavcodec lacks, `badInput` for a damaged configuration.
     package init(_ picture: PictureDescription, path: String) throws(MediaError) {
+        // libavcodec's messages become part of the error, instead of lines on standard error.
+        LibAVLog.install()
         let item = picture.item
         name = "\(path): item \(item.id)"
         let (id, configuration, tables) = try Self.codec(picture, name)

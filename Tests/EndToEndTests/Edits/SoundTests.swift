@@ -58,8 +58,11 @@ extension EndToEndFaults {
             #expect(try Probe(output).audioCodecs() == [expected])
             #expect(run.errors.contains("is converted to \(expected.uppercased())") == (source != expected))
             let (old, new) = (try Sound(path("in.mkv")), try Sound(output))
+            var largest = 0.0
+            defer { print("sound of \(codec.codec) in .\(ending): delayed by up to \(largest * 1000) ms") }
             for time in [0.4, 1.0, 1.6] {
                 let delay = new.delay(behind: old, at: time)
+                largest = max(largest, abs(delay.seconds))
                 #expect(abs(delay.seconds) <= 0.002, "\(codec.codec) in .\(ending) at \(time): \(delay)")
                 #expect(delay.likeness > 0.9)
             }
@@ -119,6 +122,35 @@ extension EndToEndFaults {
             #expect(try Probe(path("out.mov")).audioCodecs().isEmpty)
             let raw = try hwctl("encode", "--copy", path("in.mkv"), path("out.hevc"))
             #expect(raw.errors.contains("stream 1 (audio, vorbis) is not copied"))
+        }
+
+        @Test(
+            "An output of pictures alone says so of the sound, once",
+            arguments: [
+                ("encode", "out.hevc", ".hevc holds video alone"),
+                ("decode", "out.y4m", "Y4M holds pictures alone"),
+                ("decode", "out.yuv", "raw frames hold pictures alone"),
+                ("encode", "out.heic", "HEIC files hold pictures alone"),
+                ("encode", "out.heics", "HEIC files hold pictures alone"),
+            ])
+        func picturesAlone(_ command: String, _ output: String, _ reason: String) throws {
+            try clip("in.mkv", "-c:a", "aac")
+            let run = try hwctl(command, path("in.mkv"), path(output))
+            let notes = run.errorLines.filter { $0.contains("stream 1 (audio, aac) is not copied: \(reason)") }
+            #expect(notes.count == 1, "\(run.errors)")
+            let quiet = try hwctl(command, "-q", path("in.mkv"), path("quiet-" + output))
+            #expect(quiet.errors.isEmpty, "\(quiet.errors)")
+        }
+
+        @Test("Sound of a video with alpha is named once, though it is read twice")
+        func alphaSequence() throws {
+            let title = Clips.fixture("alpha_prores4444.mov").path
+            try Programs.tool(
+                "ffmpeg",
+                ["-v", "error", "-i", title, "-f", "lavfi", "-i", "sine=duration=1", "-c:v", "copy", "-c:a", "aac"]
+                    + ["-shortest", path("title.mov")])
+            let run = try hwctl("encode", "--alpha", "straight", path("title.mov"), path("out.heics"))
+            #expect(run.errorLines.count { $0.contains("(audio, aac) is not copied") } == 1, "\(run.errors)")
         }
 
         @Test("Tracks are chosen by number and language")

@@ -116,5 +116,82 @@ extension EndToEndFaults {
             #expect(try packets(output).sorted() == old.sorted())
             #expect(try Probe(output).decodingMessages() == "")
         }
+
+        /// The time and the duration of each packet of timed metadata, by ffprobe, and a digest of its contents.
+        private func metadata(_ file: String) throws -> [(time: Double, duration: Double, digest: Substring)] {
+            try Programs.tool(
+                "ffprobe",
+                [
+                    "-v", "error", "-select_streams", "d:0", "-show_data_hash", "md5", "-show_entries",
+                    "packet=pts_time,duration_time,data_hash", "-of", "csv=p=0", file,
+                ]
+            ).text.split(separator: "\n").compactMap { line in
+                let fields = line.split(separator: ",")
+                guard fields.count >= 3, let time = Double(fields[0]), let duration = Double(fields[1]) else {
+                    return nil
+                }
+                return (time, duration, fields[2])
+            }
+        }
+
+        /// A camera's clip, four times in a row, so that timed metadata have several packets.
+        private func makeMetadata() throws -> String {
+            let (clip, looped, target) = (
+                Clips.fixture("dolby_vision_84.mov").path, path("looped.mov"), path("in.mov")
+            )
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-stream_loop", "3", "-i", clip, "-map", "0:v:0", "-map", "0:d", "-c", "copy",
+                    "-copy_unknown", "-c:v", "libx264", "-vf", "scale=160:-2", "-pix_fmt", "yuv420p", "-r", "30",
+                    looped,
+                ])
+            // ffmpeg writes no sample entry and no handler for streams that it does not know.
+            let script = """
+                import struct, sys
+                def boxes(data):
+                    place = 0
+                    while place < len(data):
+                        size, kind = struct.unpack('>I4s', data[place:place + 8])
+                        yield kind, data[place + 8:place + size]
+                        place += size
+                nested = (b'moov', b'trak', b'mdia', b'minf', b'stbl')
+                def entries(data):
+                    for kind, body in boxes(data):
+                        if kind in nested: yield from entries(body)
+                        elif kind == b'stsd' and body[12:16] == b'mebx': yield body
+                known = entries(open(sys.argv[1], 'rb').read())
+                def mended(data):
+                    result = b''
+                    for kind, body in boxes(data):
+                        if kind in nested: body = mended(body)
+                        elif kind == b'stsd' and len(body) == 8: body = next(known)
+                        elif kind == b'hdlr': body = body.replace(b'mhlrurl ', b'mhlrmeta')
+                        result += struct.pack('>I4s', len(body) + 8, kind) + body
+                    return result
+                open(sys.argv[3], 'wb').write(mended(open(sys.argv[2], 'rb').read()))
+                """
+            try Programs.tool("python3", ["-c", script, clip, looped, target])
+            return target
+        }
+
+        @Test("Timed metadata of a part are those of its pictures", arguments: ["mov", "mp4"])
+        func timedMetadataOfPart(_ ending: String) throws {
+            let (input, output) = (try makeMetadata(), path("out.\(ending)"))
+            let (start, end) = (0.2, 0.55)
+            try hwctl("encode", "--preset", "ultrafast", "--start", "\(start)", "--end", "\(end)", input, output)
+            let pictures = try Probe(input).frameTimes().compactMap { $0 }
+            let origin = try #require(pictures.first { $0 >= start - 0.0006 })
+            let old = try metadata(input)
+            let expected = old.filter { $0.time < end && $0.time + $0.duration > origin + 0.0006 }
+            try #require(old.count == 4 && expected.count == 3, "\(old)")
+            let new = try metadata(output)
+            #expect(new.map(\.digest) == expected.map(\.digest))
+            for (packet, source) in zip(new, expected) {
+                #expect(abs(packet.time - max(0, source.time - origin)) < 0.0012, "\(packet) of \(source)")
+                let stop = min(source.time + source.duration, end) - origin
+                #expect(abs(packet.time + packet.duration - stop) < 0.0012, "\(packet) of \(source)")
+            }
+        }
     }
 }

@@ -38,7 +38,12 @@ extension EndToEndFaults {
         }
 
         /// Checks that the pictures of a trim are ffmpeg's, and that its sound belongs to them.
-        private func check(_ output: String, _ source: NumberedClip, _ start: Double, _ duration: Double) throws {
+        ///
+        /// - Returns: the largest delay of the sound, in seconds.
+        @discardableResult
+        private func check(
+            _ output: String, _ source: NumberedClip, _ start: Double, _ duration: Double
+        ) throws -> Double {
             let expected = try numbers(path(source.name), ["-ss", "\(start)", "-t", "\(duration)"])
             let line = "\(source.name) from \(start) s for \(duration) s"
             #expect(try numbers(output) == expected, "\(line)")
@@ -47,11 +52,30 @@ extension EndToEndFaults {
             let first = try #require(expected.first.flatMap { all.firstIndex(of: $0) })
             let time = try #require(try Probe(path(source.name)).frameTimes()[first])
             let (whole, part) = (try Sound(path(source.name)), try Sound(output))
+            var largest = 0.0
             for place in [0.31, duration - 0.35] {
                 let delay = part.delay(behind: whole.dropping(seconds: time), at: place)
                 #expect(abs(delay.seconds) <= 0.002 && delay.likeness > 0.8, "\(line), at \(place): \(delay)")
+                largest = max(largest, abs(delay.seconds))
             }
             #expect(abs(part.seconds - duration) < 0.05, "\(line): \(part.seconds)")
+            if source.hasAlpha { try checkAlpha(output, expected) }
+            return largest
+        }
+
+        /// Checks the mean alpha of the first and the last picture of a trim, which the source's numbers determine.
+        private func checkAlpha(_ output: String, _ expected: [Int]) throws {
+            try hwctl(["decode", "-q", "--format", "yuva", output, path("alpha.raw")])
+            let samples = try Data(contentsOf: URL(fileURLWithPath: path("alpha.raw")))
+            // Luma, two quarters of chroma, alpha.
+            let (plane, frame) = (256 * 32, 256 * 32 * 5 / 2)
+            try #require(samples.count == frame * expected.count)
+            for (index, number) in [(0, expected.first), (expected.count - 1, expected.last)] {
+                let alpha = samples[(frame * (index + 1) - plane)..<frame * (index + 1)]
+                let mean = alpha.reduce(0.0) { $0 + Double($1) } / Double(plane)
+                let wanted = NumberedClip.meanAlpha(try #require(number))
+                #expect(abs(mean - wanted) < 1.5, "picture \(number ?? -1): alpha \(mean) instead of \(wanted)")
+            }
         }
 
         @Test("Trims at random times have ffmpeg's pictures and their sound", arguments: NumberedClip.all)
@@ -66,16 +90,18 @@ extension EndToEndFaults {
         private func trim(_ source: NumberedClip, count: Int) throws {
             try make(source)
             var times = Times(source.name)
+            var largest = 0.0
             for number in 0..<count {
                 let (start, duration) = (times.next(0...2.2), times.next(0.7...1.2))
                 let output = path("out\(number).mov")
-                let alpha = source.name == "alpha.mov" && number == 0 ? ["--alpha", "premultiplied"] : []
+                let alpha = source.hasAlpha ? ["--alpha", "premultiplied"] : []
                 try hwctl(
                     ["encode", "--preset", "ultrafast"] + alpha + [
                         "--start", "\(start)", "--duration", "\(duration)", path(source.name), output,
                     ])
-                try check(output, source, start, duration)
+                largest = max(largest, try check(output, source, start, duration))
             }
+            print("\(source.name): \(count) trims, sound delayed by up to \(largest * 1000) ms")
         }
 
         @Test("A part from the beginning, and one to a time")

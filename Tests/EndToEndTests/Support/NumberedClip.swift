@@ -30,8 +30,16 @@ struct NumberedClip: Sendable, CustomTestStringConvertible {
             filter: ",select=not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5))"),
         NumberedClip(name: "fast.mp4", rate: 240, video: x264 + ["-bf", "3", "-video_track_timescale", "24000"]),
         NumberedClip(
-            name: "alpha.mov", video: ["-c:v", "prores_ks", "-profile:v", "4444", "-pix_fmt", "yuva444p10le"]),
+            name: "alpha.mov", video: ["-c:v", "prores_ks", "-profile:v", "4444", "-pix_fmt", "yuva444p10le"],
+            // White stays brighter than half where it is multiplied by alpha.
+            filter: ",format=yuva444p10le,geq=lum='p(X\\,Y)':cb=512:cr=512:a='768+mod(16*N\\,192)+32*gt(X\\,127)'"),
     ]
+
+    /// Whether the pictures have alpha, which varies.
+    var hasAlpha: Bool { name == "alpha.mov" }
+
+    /// The mean alpha of a picture of `alpha.mov` in 8 bits.
+    static func meanAlpha(_ number: Int) -> Double { Double(768 + 16 * number % 192 + 16) * 255 / 1023 }
 
     /// Makes the file; a number is 16 bits, as black and white columns of 16 samples.
     func make(in folder: Scratch) throws {
@@ -43,14 +51,15 @@ struct NumberedClip: Sendable, CustomTestStringConvertible {
                 "color=size=256x32:rate=\(rate):duration=4,format=yuv444p,\(bits)\(filter)",
                 "-f", "lavfi", "-i", "anoisesrc=color=pink:seed=5:duration=4:sample_rate=48000",
             ] + video + ["-c:a", "aac", "-b:a", "192k", folder.path(editStart == nil ? name : "whole-\(name)")])
-        guard let editStart else { return }
-        // A copy hides the pictures behind the key frame by an edit list.
-        try Programs.tool(
-            "ffmpeg",
-            [
-                "-v", "error", "-ss", "\(editStart)", "-i", folder.path("whole-\(name)"), "-c", "copy",
-                folder.path(name),
-            ])
+        if let editStart {
+            // A copy hides the pictures behind the key frame by an edit list.
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-ss", "\(editStart)", "-i", folder.path("whole-\(name)"), "-c", "copy",
+                    folder.path(name),
+                ])
+        }
     }
 
     /// The numbers of the pictures that ffmpeg shows.
