@@ -28,6 +28,16 @@ import Testing
         0, 0, 0, 0x11, 0, 0, 0, 0x0D, 0x4E, 1, 0xB1, 9, 0x35, 0x1F, 0x7B, 0xFC, 1, 0x0B, 0xC6, 0x20, 0x20,
     ]
 
+    @Test("A range of disparities is written as an iPhone writes it")
+    func depthRangeIsThatOfAnIPhone() throws {
+        #expect(DepthRange(min: 1.498047, max: 4.382812)?.subtype == Self.depthRange)
+        for (low, high) in [(2.0, 1.0), (1, 1), (-1, 1), (0, 1001), (.nan, 1), (0, .infinity)] {
+            #expect(DepthRange(min: low, max: high) == nil)
+        }
+        let xmp = String(decoding: try #require(DepthRange(min: 0, max: 0.5)).xmp, as: UTF8.self)
+        #expect(xmp.contains("<apdi:FloatMaxValue>0.5</apdi:FloatMaxValue>"), "\(xmp)")
+    }
+
     static func make(_ kind: Kind) throws -> WrittenFile {
         var options = CodedPicture.Options()
         switch kind {

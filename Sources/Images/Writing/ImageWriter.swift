@@ -111,7 +111,9 @@ public final class ImageWriter {
         let reply = try daemon.wrapping {
             let index = composer.contents.pictures.count
             let reply = try composer.add(pixels, image.orientation)
-            if let depth = image.depth { try composer.add(depth.canvas, as: .depth, of: index) }
+            if let depth = image.depth {
+                try composer.add(depth.canvas, as: .depth, of: index, range: image.depthRange)
+            }
             if let gainMap = image.gainMap { try composer.add(gainMap.canvas, as: .gainMap, of: index) }
             return reply
         }

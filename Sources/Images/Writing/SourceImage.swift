@@ -25,6 +25,8 @@ public struct SourceImage: @unchecked Sendable {
     public var isPremultiplied = false
     /// Depth of any size.
     public var depth: GrayImage?
+    /// What the samples of `depth` stand for; nil where that is not known.
+    public var depthRange: DepthRange?
     /// A gain map of any size, as cameras of Apple write it.
     public var gainMap: GrayImage?
     /// `yu12` or `i010`; nothing writes it any more.
@@ -120,7 +122,7 @@ public struct SourceImage: @unchecked Sendable {
     /// The samples for the encoder.
     ///
     /// - Throws: `parameter` for an alpha of another size, and an ICC profile that is too large.
-    func pixels() throws(ImageError) -> StillPixels {
+    package func pixels() throws(ImageError) -> StillPixels {
         if let alpha, (alpha.width, alpha.height) != (width, height) {
             throw ImageError(
                 .parameter, "the alpha is \(alpha.width)x\(alpha.height), its picture \(width)x\(height)")

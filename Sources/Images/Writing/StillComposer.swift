@@ -67,10 +67,15 @@ package struct StillComposer {
     }
 
     /// Codes the depth or the gain map of a picture: gray of 8 bits.
-    package mutating func add(_ map: StillCanvas, as kind: AuxiliaryKind, of index: Int) throws {
+    ///
+    /// - Parameter range: what the samples of depth stand for; nil where that is not known.
+    package mutating func add(
+        _ map: StillCanvas, as kind: AuxiliaryKind, of index: Int, range: DepthRange? = nil
+    ) throws {
         let (still, _) = try encoder.encode(map, color: nil, tile: options.tile)
         var auxiliary = StillFileContents.Auxiliary(kind, still, of: index)
         if kind == .gainMap { auxiliary.xmp = Self.gainMapXMP }
+        if let range { (auxiliary.subtype, auxiliary.xmp) = (range.subtype, range.xmp) }
         contents.auxiliaries.append(auxiliary)
     }
 

@@ -21,6 +21,8 @@ package struct StillFileContents: Sendable {
         package var master: Int
         /// For alpha: the picture's samples are multiplied by it.
         package var isPremultiplied = false
+        /// What follows the URN in `auxC`.
+        package var subtype: [UInt8] = []
         package var xmp: [UInt8]?
 
         package init(_ kind: AuxiliaryKind, _ still: CodedStill, of master: Int) {
@@ -57,7 +59,7 @@ package struct StillFileContents: Sendable {
         file.auxiliaries = auxiliaries.compactMap { auxiliary in
             guard var still = StillAuxiliary(auxiliary.kind, auxiliary.still.picture) else { return nil }
             (still.isPremultiplied, still.hasXMP) = (auxiliary.isPremultiplied, auxiliary.xmp != nil)
-            still.master = auxiliary.master
+            (still.master, still.subtype) = (auxiliary.master, auxiliary.subtype)
             return still
         }
         (file.hasExif, file.hasXMP) = (exif != nil, xmp != nil)

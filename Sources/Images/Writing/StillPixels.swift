@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+package import HWDBoxes
 internal import HWDHEIF
 package import HWDModel
 
@@ -12,6 +13,8 @@ package struct StillPixels {
     package var color: ColorDescription
     /// The file's ICC profile; nil without one.
     package var profile: [UInt8]?
+    /// `mdcv`, `clli` and the like of an HDR picture.
+    package var light: [Box] = []
     /// Whether the file has alpha, which may have been left out.
     package var hasAlpha = false
     /// Whether that alpha has more than 8 bits, which become 8.
@@ -28,6 +31,7 @@ package struct StillPixels {
         let points = ColorInformation.CodePoints(
             primaries: Int(color.primaries), transfer: Int(color.transfer), matrix: Int(color.matrix),
             isFullRange: color.isFullRange)
+        if color.isHDR { still.picture.light = light }
         still.picture.colors =
             ((replacement ?? profile).map { [.profile($0, isRestricted: false)] } ?? []) + [.codePoints(points)]
     }

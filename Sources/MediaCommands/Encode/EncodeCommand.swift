@@ -53,8 +53,9 @@ struct EncodeCommand: ParsableCommand {
             key frame before, where the format has an index. With --copy the part begins with that key frame, or exactly with \
             --exact, by an edit list that hides the pictures before.
 
-            --size, --max-height, --crop and --rotate change the picture as it is displayed, by a Lanczos filter of three lobes \
-            that keeps 10 bits and the place of chroma; metadata for its size are adapted, and those of each frame's light are \
+            --size, --max-height, --crop and --rotate change the picture as it is displayed, by a Lanczos filter of three lobes, \
+            or --filter bilinear, that keeps 10 bits and the place of chroma. Values are filtered as they are coded; \
+            --filter-light linear filters light. Metadata for its size are adapted, and those of each frame's light are \
             left out where the picture is cropped or turned. The aspect ratio of samples keeps the proportions of a picture \
             whose size does not. --orientation changes the display matrix alone.
 
@@ -102,8 +103,9 @@ struct EncodeCommand: ParsableCommand {
             A .heic holds one picture, of a file in any format that libavcodec reads, or of another HEIC file: in one tile up to \
             512 samples on a side, else in a grid of 512x512 tiles, which one session codes with one quantizer (40 - 38 · \
             quality). Pictures of RGB become full-range Y'CbCr; more than 8 bits become 10. --alpha adds alpha as a picture of its \
-            own. What Exif says of the orientation is done by the file's own properties, and Exif's is set to 1. With --burst it \
-            holds several pictures in a group of type brst; thumbnail, Exif and maps are those of the --cover. A .heics is an \
+            own. What INPUT's own Exif says of the orientation is done by the file's own properties; the Exif that is written, of INPUT \
+            or of another file, has orientation 1. Samples without a header come as .y4m, or with --raw-size and --raw-format. With \
+            --burst it holds several pictures in a group of type brst; thumbnail, Exif and maps are those of the --cover. A .heics is an \
             image sequence of pictures and videos, each picture decoded on its own and shown as long as its file says, or by \
             --frame-rate; its --cover is what viewers of pictures show.
 

@@ -45,12 +45,14 @@ enum EncodeHelp {
         TIME     --start T   --duration T   --end T   (seconds or h:m:s)
                  --frame-rate N (of pictures)   --output-frame-rate N
         PICTURE  --size WxH (either may be -2)   --max-height N   --crop W:H:X:Y
+                 --filter lanczos|bilinear   --filter-light coded|linear
                  --rotate 90|180|270   --orientation 0|90|180|270 (tag alone)
                  --alpha premultiplied|straight   --alpha-quality 0.0-1.0
                  --background RRGGBB[@p3] (instead of alpha)
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
         HEIC     --tile N   --thumbnail MAX   --exif FILE|copy   --xmp FILE   --icc FILE
                  --primaries p3|709|2020   --depth-map FILE   --gain-map FILE
+                 --depth-range MIN:MAX   --raw-size WxH   --raw-format FORMAT
                  --burst (several pictures)   --cover N (of a burst, a .heics)
         SOUND    --audio copy|aac|alac|none   --audio-track N|LANG
                  --audio-bitrate 128k   --drop-audio   --subtitle copy|none

@@ -53,6 +53,7 @@ extension EncodeCommand {
                 ("--burst", still.burst), ("--tile", still.tile != nil), ("--thumbnail", still.thumbnail != nil),
                 ("--exif", still.exif != nil), ("--xmp", still.xmp != nil),
                 ("--depth-map", still.depthMap != nil), ("--gain-map", still.gainMap != nil),
+                ("--raw-size", still.rawSize != nil),
             ]
             if let (name, _) = others.first(where: \.1) {
                 throw ValidationError("\(name) is for pictures: \(output) is an image sequence.")
@@ -103,6 +104,7 @@ extension EncodeCommand {
         (request.tile, request.thumbnail) = (still.tile, still.thumbnail ?? request.thumbnail)
         (request.exif, request.xmp, request.icc) = (still.exif, still.xmp, still.icc)
         (request.depthMap, request.gainMap, request.json) = (still.depthMap, still.gainMap, json)
+        (request.raw, request.depthRange) = (still.raw, still.disparities)
         if case .int(let transfer)? = properties[.transferFunction] {
             request.source.transfer = UInt8(exactly: transfer)
         }

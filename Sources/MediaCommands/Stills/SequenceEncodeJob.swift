@@ -71,7 +71,7 @@ struct SequenceEncodeJob {
     /// The alpha of all pictures, which are read again; nil if none is wanted.
     private func alpha(_ source: StillSource, _ encoder: StillEncoder) throws -> CodedStill? {
         guard request.source.alpha != nil else { return nil }
-        let series = PictureSeries(request.inputs, source, frameRate: request.frameRate)
+        let series = PictureSeries(request.inputs, source, frameRate: request.frameRate, isRepeated: true)
         func next() throws -> StillCanvas? { try series.next()?.alpha }
         guard let first = try next() else { return nil }
         return try request.alphaEncoder(encoder).encode(sequence: first, color: nil, next: next).still
@@ -85,6 +85,8 @@ private final class PictureSeries {
     /// As it was asked for, and as it is.
     private let askedRate: Rational?
     private let frameRate: Rational
+    /// Whether the files were read before, and what they lose was reported.
+    private let isRepeated: Bool
     /// The index of the next file.
     private var place = 0
     private var reader: StillReader?
@@ -105,8 +107,9 @@ private final class PictureSeries {
     /// Ticks per second that a time base may have.
     private static let maxScale = Int32(10_000_000)
 
-    init(_ paths: [String], _ source: StillSource, frameRate: Rational?) {
+    init(_ paths: [String], _ source: StillSource, frameRate: Rational?, isRepeated: Bool = false) {
         (self.paths, self.source, askedRate, self.frameRate) = (paths, source, frameRate, frameRate ?? Rational(25))
+        self.isRepeated = isRepeated
     }
 
     /// Ticks per second of `durations`.
@@ -171,6 +174,7 @@ private final class PictureSeries {
         // Patterns of names and pipes have no Exif.
         if WholeFile.isFile(path) { orientation = try StillSource.exif(of: path, from: nil).orientation }
         let reader = try StillReader(path, source.options, frameRate: askedRate)
+        if !isRepeated { reader.noteSound(path) }
         self.reader = reader
         timeBase = paths.count == 1 ? reader.timeBase : nil
         return nil

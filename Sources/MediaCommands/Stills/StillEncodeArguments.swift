@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDHEIF
+internal import HWDModel
 
 /// The options of `hwctl encode` for HEIC files.
 struct StillEncodeArguments: ParsableArguments {
@@ -28,7 +30,10 @@ struct StillEncodeArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Put the Exif of this file (TIFF, JPEG, PNG, HEIC), or of INPUT (copy), into a HEIC file.",
+            """
+            Put the Exif of this file (TIFF, JPEG, PNG, HEIC), or of INPUT (copy), into a HEIC file, with orientation 1. \
+            Only INPUT's own Exif turns the picture.
+            """,
             valueName: "file|copy"))
     var exif: String?
 
@@ -46,8 +51,25 @@ struct StillEncodeArguments: ParsableArguments {
     @Option(help: ArgumentHelp("Put this picture into a HEIC file as its depth.", valueName: "file"))
     var depthMap: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The disparities in 1/m that black and white of --depth-map stand for, such as 1.5:4.38.",
+            valueName: "min:max"))
+    var depthRange: String?
+
     @Option(help: ArgumentHelp("Put this picture into a HEIC file as its gain map.", valueName: "file"))
     var gainMap: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "INPUT of a HEIC picture is samples without a header, of this size, at full range.", valueName: "WxH"))
+    var rawSize: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The pixel format of samples without a header: nv12, p010, i420 (the default), i010 or yuva.",
+            valueName: "format"))
+    var rawFormat: RawFormat?
 
     @Flag(help: "Put several pictures into one HEIC file as a burst.")
     var burst = false
@@ -62,13 +84,47 @@ struct StillEncodeArguments: ParsableArguments {
         let words: [OptionWord?] = [
             OptionWord("--tile", tile), OptionWord("--thumbnail", thumbnail), OptionWord("--exif", exif),
             OptionWord("--xmp", xmp), OptionWord("--icc", icc), OptionWord("--primaries", primaries?.rawValue),
-            OptionWord("--depth-map", depthMap), OptionWord("--gain-map", gainMap),
+            OptionWord("--depth-map", depthMap), OptionWord("--depth-range", depthRange),
+            OptionWord("--gain-map", gainMap), OptionWord("--raw-size", rawSize),
+            OptionWord("--raw-format", rawFormat?.rawValue),
             OptionWord("--burst", isGiven: burst), OptionWord("--cover", cover),
         ]
         return words.compactMap { $0 }
     }
 
+    /// What `--raw-size` and `--raw-format` say of the inputs; nil for inputs with a header.
+    var raw: RawStill? {
+        rawSize.flatMap(PictureSizeText.parse).map {
+            RawStill(format: rawFormat?.pixelFormat ?? .yu12, width: $0.width, height: $0.height)
+        }
+    }
+
+    /// The disparities of `--depth-range`; nil where it is not given, or no range.
+    var disparities: DepthRange? {
+        let parts = (depthRange ?? "").split(separator: ":", omittingEmptySubsequences: false).map { Double($0) }
+        guard parts.count == 2, let low = parts[0], let high = parts[1] else { return nil }
+        return DepthRange(min: low, max: high)
+    }
+
+    private func validateRaw() throws {
+        if let rawSize, raw == nil {
+            throw ValidationError("--raw-size takes \(PictureSizeText.example), not '\(rawSize)'.")
+        }
+        guard let rawFormat else { return }
+        if rawSize == nil { throw ValidationError("--raw-format needs --raw-size.") }
+        if !rawFormat.pixelFormat.isYCbCr {
+            throw ValidationError("--raw-format takes nv12, p010, i420, i010 or yuva, not \(rawFormat.rawValue).")
+        }
+    }
+
     func validate() throws {
+        try validateRaw()
+        if let depthRange {
+            if depthMap == nil { throw ValidationError("--depth-range needs --depth-map.") }
+            if disparities == nil {
+                throw ValidationError("--depth-range takes \(DepthRange.example), not '\(depthRange)'.")
+            }
+        }
         if let tile, tile != 0, !(64...8192).contains(tile) || tile % 2 != 0 {
             throw ValidationError("--tile takes 0 or an even number from 64 to 8192, not \(tile).")
         }

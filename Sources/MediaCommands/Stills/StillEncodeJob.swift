@@ -20,6 +20,8 @@ struct StillEncodeJob {
         /// The quantizer of alpha; nil is that of the picture.
         var alphaQP: Int64?
         var source = StillReader.Options()
+        /// What the inputs are where they have no header.
+        var raw: RawStill?
         /// The size of tiles; nil for the usual one, 0 for one tile.
         var tile: Int?
         /// The most samples on a side of the thumbnail; 0 for none.
@@ -32,6 +34,8 @@ struct StillEncodeJob {
         var xmp: String?
         var icc: String?
         var depthMap: String?
+        /// What the samples of the depth map stand for; nil where that is not known.
+        var depthRange: DepthRange?
         var gainMap: String?
         var json = false
 
@@ -69,10 +73,12 @@ struct StillEncodeJob {
         // Before pictures are coded: what is missing is reported at once.
         let described = try request.inputs.enumerated().map { index, path in
             let other = request.exif == "copy" ? path : request.exif
-            return try StillSource.exif(of: path, from: index == request.cover ? other : nil)
+            return try StillSource.exif(
+                of: path, isRaw: request.raw != nil, from: index == request.cover ? other : nil)
         }
         let daemon = try Daemon.findAndReport()
-        let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
+        let source = StillSource(
+            daemon: daemon, options: request.source, raw: request.raw, interruption: interruption)
         var composer = composer(request.encoder(daemon, interruption), profile)
         var created: CreateCompressionSession.Reply?
         (composer.contents.exif, composer.contents.xmp) = (described[request.cover].tiff, xmp)
@@ -112,7 +118,8 @@ struct StillEncodeJob {
             guard let path else { continue }
             var options = StillReader.Options()
             options.isGray = true
-            try composer.add(try StillReader.read(path, options).canvas, as: kind, of: request.cover)
+            let map = try StillReader.read(path, options).canvas
+            try composer.add(map, as: kind, of: request.cover, range: kind == .depth ? request.depthRange : nil)
         }
     }
 }

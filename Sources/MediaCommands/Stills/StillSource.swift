@@ -10,14 +10,19 @@ internal import HWImages
 struct StillSource {
     let daemon: Daemon
     var options: StillReader.Options
+    /// What the inputs are where they have no header.
+    var raw: RawStill?
     let interruption: Interruption
 
     /// The first picture of a file.
     ///
     /// - Returns: the picture, and whether it is upright whatever Exif says.
     func read(_ path: String) throws -> (pixels: StillPixels, isUpright: Bool) {
+        if let raw { return (try raw.read(path, options), true) }
         guard let still = try StillInput.open(path), let primary = still.file.primary else {
-            return (try StillReader.read(path, options), false)
+            let reader = try StillReader(path, options)
+            reader.noteSound(path)
+            return (try reader.first(), false)
         }
         return (try read(still, primary), true)
     }
@@ -29,6 +34,7 @@ struct StillSource {
         let (canvas, color) = try StillPainter(input: still, tiles: tiles).paint(primary, part: nil, alpha: nil)
         var pixels = StillPixels(canvas: canvas, color: color.color)
         pixels.profile = color.profile
+        pixels.light = try still.naming { () throws(HEIFError) in try still.file.picture(primary).light }
         let alpha = try still.naming { () throws(HEIFError) in try still.file.alpha(of: primary) }
         pixels.hasAlpha = alpha != nil
         guard let mode = options.alpha else { return pixels }
@@ -51,26 +57,38 @@ struct StillSource {
     struct Description {
         /// A TIFF structure with orientation 1 for the output; nil without.
         var tiff: [UInt8]?
-        /// The orientation that the picture gets instead.
+        /// How the picture's own Exif turns it.
         var orientation = Orientation.upright
         /// Whether the colors are in a space that Exif has no number for.
         var isUncalibrated = false
     }
 
-    /// What the Exif of a file says.
+    /// What the Exif of a file says; the orientation is always that of its own Exif, which belongs to its samples.
     ///
-    /// - Parameter other: a file whose Exif is taken, which must have some; nil takes the orientation of `path` alone.
-    static func exif(of path: String, from other: String?) throws -> Description {
-        let source = other ?? path
-        guard let tiff = try ExifSource.read(source) else {
-            guard other == nil else { throw MediaError(.badInput, "\(source) has no Exif") }
-            return Description()
-        }
-        let fields = ExifFields(tiff: tiff)
-        return Description(
-            tiff: other == nil ? nil : ExifFields.replacingOrientation(in: tiff, with: 1),
+    /// - Parameters:
+    ///   - isRaw: whether the file has no header, so that no bytes of it are Exif.
+    ///   - other: a file whose Exif the output gets, which must have some; nil leaves Exif out.
+    static func exif(of path: String, isRaw: Bool = false, from other: String?) throws -> Description {
+        let own = isRaw ? nil : try ExifSource.read(path)
+        let fields = own.flatMap { ExifFields(tiff: $0) }
+        var description = Description(
             orientation: Orientation(exif: fields?.orientation ?? 1),
-            isUncalibrated: source == path && fields?.isUncalibrated == true)
+            isUncalibrated: fields?.isUncalibrated == true)
+        guard let other else { return description }
+        guard let tiff = try other == path ? own : ExifSource.read(other) else {
+            throw MediaError(.badInput, "\(other) has no Exif")
+        }
+        description.tiff = ExifFields.replacingOrientation(in: tiff, with: 1)
+        return description
+    }
+}
+
+extension StillReader {
+    /// Reports the sound that HEIC files do not hold.
+    func noteSound(_ path: String) {
+        OtherStream.notes(of: sound, because: "HEIC files hold pictures alone").forEach {
+            Console.note("\(path): \($0)")
+        }
     }
 }
 

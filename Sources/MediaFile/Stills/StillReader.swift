@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDLibAV
 public import HWDModel
 package import HWImages
@@ -44,11 +45,21 @@ public final class StillReader {
     ///
     /// - Throws: `badInput`, `unsupported` for a file without a picture that can be decoded or without the alpha that is wanted.
     package static func read(_ path: String, _ options: Options) throws(MediaError) -> StillPixels {
-        guard let pixels = try StillReader(path, options).next() else {
+        try StillReader(path, options).first()
+    }
+
+    /// The first picture.
+    ///
+    /// - Throws: `badInput`, `unsupported` for a file without a picture that can be decoded or without the alpha that is wanted.
+    package func first() throws(MediaError) -> StillPixels {
+        guard let pixels = try next() else {
             throw MediaError(.badInput, LibAVLog.explain("\(path): its picture cannot be decoded"))
         }
         return pixels
     }
+
+    /// The sound of the file, which pictures do not have.
+    public var sound: [OtherStream] { demuxer.otherStreams.filter { $0.content == .audio } }
 
     /// Opens a file.
     ///
@@ -153,6 +164,7 @@ public final class StillReader {
         pixels.hasAlpha = traits.hasAlpha
         pixels.hasDeepAlpha = traits.hasAlpha && SampleFormats.bitDepth(source) > 8
         pixels.profile = Self.profile(frame)
+        pixels.light = light(frame)
         let failure = MediaError(.unsupported, "\(path): the picture cannot be converted to 4:2:0")
         if let mode = options.alpha {
             guard let samples = AlphaSamples(source) else {
@@ -246,6 +258,18 @@ public final class StillReader {
             }
         }
         return scratch
+    }
+
+    /// HDR static metadata of the picture, else of the file.
+    private func light(_ frame: UnsafePointer<AVFrame>) -> [Box] {
+        let display =
+            FirstFrame.sideData(
+                frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AVMasteringDisplayMetadata.self
+            ).flatMap(HDRStaticMetadata.bytes) ?? demuxer.video.flatMap(Demuxer.masteringDisplay)
+        let level =
+            FirstFrame.sideData(frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AVContentLightMetadata.self)
+            .flatMap(HDRStaticMetadata.bytes) ?? demuxer.video.flatMap(Demuxer.contentLight)
+        return (display.map { [Box("mdcv", $0)] } ?? []) + (level.map { [Box("clli", $0)] } ?? [])
     }
 
     private static func profile(_ frame: UnsafePointer<AVFrame>) -> [UInt8]? {

@@ -19,6 +19,9 @@ public struct StillTiling: Hashable, Sendable {
     /// The most luma samples of a coded picture: those of HEVC's level 6.2 (H.265 table A.8).
     public static let maxSamples = 35_651_584
 
+    /// The most samples on a side of a frame that compression sessions take.
+    public static let maxCodedSide = 16_384
+
     /// The division of a picture.
     ///
     /// - Parameter tile: the width and height of tiles, even; nil for 512, 0 for one tile.
@@ -36,20 +39,36 @@ public struct StillTiling: Hashable, Sendable {
     /// Coded pictures.
     public var count: Int { columns * rows }
 
-    /// Whether a file can describe that many tiles.
-    public var isPossible: Bool { Self.isPossible(columns: columns, rows: rows) }
-
     /// Whether a grid can have that many columns and rows.
     public static func isPossible(columns: Int, rows: Int) -> Bool {
         max(columns, rows) <= maxTiles && columns * rows <= maxReferences
     }
 
-    /// What a grid can have, in words.
-    public static let gridLimits = "at most 256 rows, 256 columns and 65,535 tiles"
-
     /// Whether HEVC has a level for the coded pictures: their sides have a limit too (H.265 A.4.1).
-    public var hasLevel: Bool {
+    private var hasLevel: Bool {
         width * height <= Self.maxSamples && max(width * width, height * height) <= 8 * Self.maxSamples
+    }
+
+    /// What a grid can have, in words.
+    public static let gridLimits = "at most \(maxTiles) rows, \(maxTiles) columns and \(maxReferences) tiles"
+
+    /// Why no file, level of HEVC or session takes a picture in these tiles; nil if they do.
+    ///
+    /// - Parameters:
+    ///   - width: of the picture, in samples.
+    ///   - height: of the picture, in samples.
+    public func obstacle(width: Int, height: Int) -> String? {
+        let coded = "\(self.width)x\(self.height)"
+        if !Self.isPossible(columns: columns, rows: rows) {
+            return
+                "\(width)x\(height) samples need \(columns)x\(rows) tiles of \(coded); a grid has \(Self.gridLimits)"
+        }
+        if !hasLevel { return "a coded picture of \(coded) is larger than HEVC's levels allow: use tiles" }
+        if max(self.width, self.height) > Self.maxCodedSide {
+            return
+                "a coded picture of \(coded) exceeds the sessions' limit of \(Self.maxCodedSide) samples on a side: use tiles"
+        }
+        return nil
     }
 
     private static func coded(_ side: Int) -> Int { max(minSide, (side + 1) / 2 * 2) }

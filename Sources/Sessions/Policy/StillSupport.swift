@@ -25,18 +25,8 @@ public struct StillSupport: Hashable, Sendable {
         let assumedSize = size ?? PictureSize(width: side, height: side)
         let assumedTiling = StillTiling(width: assumedSize.width, height: assumedSize.height, tile: tile)
         let coded = PictureSize(width: assumedTiling.width, height: assumedTiling.height)
-        guard assumedTiling.isPossible else {
-            reason =
-                "\(assumedSize.width)x\(assumedSize.height) samples need \(assumedTiling.columns)x\(assumedTiling.rows) tiles of \(coded.width)x\(coded.height); a grid has \(StillTiling.gridLimits)"
-            return
-        }
-        guard assumedTiling.hasLevel else {
-            reason =
-                "a coded picture of \(coded.width)x\(coded.height) is larger than HEVC's levels allow: use tiles"
-            return
-        }
-        guard max(coded.width, coded.height) <= CompressionRequest.maxDimension else {
-            reason = "sessions encode at most \(CompressionRequest.maxDimension) samples on a side: use tiles"
+        if let obstacle = assumedTiling.obstacle(width: assumedSize.width, height: assumedSize.height) {
+            reason = obstacle
             return
         }
         var request = EncoderPolicy.Request(bitDepth: bitDepth)

@@ -21,7 +21,7 @@ public struct CompressionRequest: Hashable, Sendable {
     public var maxReorder: Int?
 
     /// Limit of width and height, slightly below that of level 6.2 (H.265 A.4.1: sqrt(8 * MaxLumaPs) is 16888).
-    public static let maxDimension = 16384
+    public static let maxDimension = StillTiling.maxCodedSide
 
     /// The codec of streams without alpha.
     public static let codec = "hevc"

@@ -41,11 +41,20 @@ extension EndToEnd {
             #expect(try tags(still, "ContentIdentifier", "MediaGroupUUID").contains(Self.identifier))
             #expect(try tags(clip, "ContentIdentifier") == [Self.identifier])
             #expect(try tags(clip, "StillImageTime") == ["-1"])
+            let info = try hwctl("info", "--no-measure", "--json", clip)
+            let document = try #require(JSONSerialization.jsonObject(with: Data(info.output)) as? [String: Any])
+            let part = try #require(document["live_photo"] as? [String: Any])
+            #expect(part["content_identifier"] as? String == Self.identifier)
+            #expect(part["still_image_time"] as? Double == 0.8)
+            let rows = try hwctl("info", "--no-measure", clip).text.split(separator: "\n")
+            #expect(rows.contains { $0.hasPrefix("content identifier ") && $0.hasSuffix(" " + Self.identifier) })
+            #expect(rows.contains { $0.hasPrefix("still image at ") && $0.hasSuffix(" 0.800 s") }, "\(rows)")
         }
 
         @Test("Both parts get the identifier, and the clip the time")
         func pairs() throws {
             let (still, clip) = (try copy("still.heic", as: "photo.heic"), try clip())
+            #expect(try !hwctl("info", "--no-measure", clip).text.contains("content identifier"))
             func pictures() throws -> String {
                 try Programs.tool(
                     "ffmpeg",

@@ -117,8 +117,9 @@ extension EndToEnd {
             ).text
             #expect(tags.contains("Orientation                     : 1"), "\(tags)")
             #expect(tags.contains("iPhone 8 Plus") && tags.contains("3024 4032"), "\(tags)")
+            // The other picture of this run is upright too.
             let own = try Programs.tool("exiftool", ["-n", "-s", "-Orientation", path("exif.tiff")]).text
-            #expect(own.contains(": 6"), "\(own)")
+            #expect(own.contains(": 1"), "\(own)")
             // The picture itself, against libheif's.
             try Programs.tool("heif-convert", ["-q", "95", input, path("theirs.jpg")])
             #expect(try quality("photo.jpg", "theirs.jpg") > 40)
@@ -170,8 +171,39 @@ extension EndToEnd {
             let exif = try #require(picture["exif"] as? [String: Any])
             #expect(exif["make"] as? String == "Apple" && exif["orientation"] as? Int == 6)
             #expect(picture["width"] as? Int == 3024 && picture["height"] as? Int == 4032)
+            #expect(document["major_brand"] as? String == "heic")
+            let thumbnails = try #require(picture["thumbnails"] as? [[String: Any]])
+            #expect(thumbnails.map { $0["item"] as? Int } == [50])
+            #expect(thumbnails.map { $0["width"] as? Int } == [240])
+            #expect(thumbnails.map { $0["height"] as? Int } == [320])
+            let arrow = try hwctl("info", try Self.shared("still_arrow.heic")).text
+            #expect(arrow.contains("240x320 (item 50)"), "\(arrow)")
             let text = try hwctl("info", try Self.shared("heic/C006_alpha.heic")).text
             #expect(text.contains("alpha, straight, 1280x720 (item 1005)"), "\(text)")
+        }
+
+        @Test("info lists the brands as exiftool does", .needsExifTool)
+        func brands() throws {
+            let file = Clips.fixture("still.heic").path
+            let theirs = try Programs.tool("exiftool", ["-s3", "-n", "-MajorBrand", "-CompatibleBrands", file]).text
+            let lines = theirs.split(separator: "\n").map(String.init)
+            try #require(lines.count == 2)
+            let run = try hwctl("info", "--json", file)
+            let document = try #require(JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            let brands = try #require(document["brands"] as? [String])
+            #expect(document["major_brand"] as? String == lines[0])
+            #expect(brands == lines[1].components(separatedBy: ", "))
+            let text = try hwctl("info", file).text
+            #expect(text.contains("\(lines[0]), compatible \(brands.joined(separator: " "))"), "\(text)")
+        }
+
+        @Test("A .raw file has the samples of a .yuv file")
+        func rawSamples() throws {
+            let still = Clips.fixture("still.heic").path
+            try hwctl("decode", still, path("out.raw"))
+            try hwctl("decode", still, path("out.y4m"))
+            let raw = try Data(contentsOf: URL(fileURLWithPath: path("out.raw")))
+            #expect(try raw == samples("out.y4m") && !raw.isEmpty)
         }
 
         @Test("Every damaged file is named in one line", .enabled(if: Clips.hasShared, Clips.needsShared))

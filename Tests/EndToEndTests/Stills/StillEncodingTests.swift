@@ -32,6 +32,11 @@ extension EndToEnd {
                 ["--profile", "main10", "--primaries", "2020", "--property", "TransferFunction=16"],
                 ["--expect-grid", "1x2"]
             ),
+            (
+                "hlg", "640x480",
+                ["--profile", "main10", "--primaries", "2020", "--property", "TransferFunction=18"],
+                ["--expect-grid", "1x2"]
+            ),
             ("p3", "640x480", ["--primaries", "p3"], ["--expect-grid", "1x2"]),
         ]
 
@@ -196,6 +201,124 @@ extension EndToEnd {
             try hwctl("decode", "--exif", path("second.tiff"), path("again.heic"), path("second.png"))
             func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
             #expect(try bytes("first.tiff") == bytes("second.tiff"))
+        }
+
+        /// The Exif item of a HEIC file, as libheif reads it.
+        private func exifItem(_ file: String) throws -> Data {
+            try Programs.tool("heif-convert", ["--with-exif", file, path("libheif.png")])
+            return try Data(contentsOf: URL(fileURLWithPath: path("libheif.exif")))
+        }
+
+        @Test(
+            "Exif and picture of a camera's turned file go round: the bytes but for the orientation, and upright",
+            .enabled(if: Clips.hasShared, Clips.needsShared), .needsExifTool)
+        func roundTrip() throws {
+            let camera = try StillDecoding.shared("still_arrow.heic")
+            let original = try exifItem(camera)
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-i", path("libheif.png"), "-vf", "scale=600:800:flags=area", path("camera.png"),
+                ])
+            try hwctl("decode", "--exif", path("exif.tiff"), "--thumbnail", "800", camera, path("photo.png"))
+            #expect(try Probe(path("photo.png")).size == (600, 800))
+            // The file that decode writes, and that of the camera, whose orientation is 6.
+            for exif in [path("exif.tiff"), camera] {
+                try hwctl("encode", "--exif", exif, path("photo.png"), path("out.heic"))
+                let written = try exifItem(path("out.heic"))
+                #expect(written.count == original.count)
+                #expect(zip(original, written).filter { $0 != $1 }.map { [$0, $1] } == [[6, 1]])
+                let orientation = try Programs.tool("exiftool", ["-n", "-s3", "-Orientation", path("out.heic")])
+                #expect(orientation.text == "1\n")
+                // As libheif shows it.
+                #expect(try Probe(path("libheif.png")).size == (600, 800))
+                #expect(try quality(path("libheif.png"), path("camera.png")) > 30)
+            }
+            // What INPUT's own Exif says turns the picture, whatever another file says.
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-i", path("photo.png"), "-q:v", "2", path("lying.jpg")])
+            try Programs.tool("exiftool", ["-q", "-overwrite_original", "-n", "-Orientation=8", path("lying.jpg")])
+            try hwctl("encode", "--exif", camera, path("lying.jpg"), path("turned.heic"))
+            try Programs.tool("heif-convert", [path("turned.heic"), path("turned.png")])
+            #expect(try Probe(path("turned.png")).size == (800, 600))
+        }
+
+        @Test("A PQ picture keeps the mastering display and the light level of its source")
+        func light() throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=1", "-frames:v", "1", "-c:v",
+                    "libx265", "-pix_fmt", "yuv420p10le", "-color_primaries", "bt2020", "-color_trc", "smpte2084",
+                    "-colorspace", "bt2020nc", "-tag:v", "hvc1", "-x265-params",
+                    "log-level=error:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50):max-cll=1234,321",
+                    path("pq.mp4"),
+                ])
+            try hwctl("encode", path("pq.mp4"), path("out.heic"))
+            try hwctl("encode", path("out.heic"), path("again.heic"))
+            for name in ["out.heic", "again.heic"] {
+                let info = try Programs.tool("heif-info", [path(name)]).text
+                #expect(info.contains("max content light level: 1234"), "\(info)")
+                #expect(info.contains("max pic average light level: 321"), "\(info)")
+                #expect(info.contains("max display mastering luminance: 1000"), "\(info)")
+            }
+            // What is no HDR has none.
+            try hwctl(
+                "encode", "--property", "TransferFunction=1", path("pq.mp4"), path("plain.heic"))
+            #expect(try !Programs.tool("heif-info", [path("plain.heic")]).text.contains("light level"))
+        }
+
+        @Test("The range of a depth map is what libheif reads")
+        func depthRange() throws {
+            let source = try picture("in.png", size: "600x400")
+            let depth = try picture("depth.png", size: "200x134", format: "gray")
+            try hwctl(
+                "encode", "--depth-map", depth, "--depth-range", "1.5:4.25", source, path("out.heic"))
+            let info = try Programs.tool("heif-info", [path("out.heic")]).text
+            #expect(info.contains("d-min:  1.500000\n") && info.contains("d-max:  4.250000\n"), "\(info)")
+            #expect(info.contains("uniform disparity"), "\(info)")
+            let list = try hwctl("info", path("out.heic")).text
+            #expect(list.contains("depth, 200x134"), "\(list)")
+            try hwctl("encode", "--depth-range", "1:2", source, path("x.heic"), status: 64)
+            for range in ["2:1", "1", "a:b", "-1:2", "nan:2"] {
+                try hwctl(
+                    "encode", "--depth-map", depth, "--depth-range=\(range)", source, path("x.heic"), status: 64)
+            }
+            #expect(!server.folder.contents.contains { $0.hasPrefix("x.") })
+        }
+
+        @Test(
+            "Samples without a header become the picture that they are",
+            arguments: [("nv12", "nv12"), ("i420", "yuv420p"), ("p010", "p010le"), ("i010", "yuv420p10le")])
+        func rawSamples(_ format: String, _ name: String) throws {
+            let source = try picture("in.png", size: "301x201")
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-i", source, "-vf", "scale=out_range=full:out_color_matrix=bt601", "-pix_fmt",
+                    name, "-f", "rawvideo", path("in.raw"),
+                ])
+            let options = ["--raw-size", "301x201", "--raw-format", format, "--quality", "0.9"]
+            func run(_ more: [String], _ output: String) throws -> Finished {
+                try Programs.hwctl(
+                    ["encode"] + options + more + [path("in.raw"), path(output)], socket: server.socket)
+            }
+            let good = try run([], "out.heic")
+            try #require(good.status == 0, "\(good.errors)")
+            try Programs.tool("heif-convert", [path("out.heic"), path("theirs.png")])
+            #expect(try quality(path("theirs.png"), source) > 30)
+            #expect(try run(["--alpha", "straight"], "x.heic").status == 65)
+            let other = format.hasSuffix("010") ? "main" : "main10"
+            #expect(try run(["--profile", other], "x.heic").status == 65)
+            try hwctl("encode", "--raw-size", "300x201", path("in.raw"), path("x.heic"), status: 65)
+            try hwctl("encode", "--raw-size", "9x9", path("in.raw"), path("x.heic"), status: 65)
+            try hwctl("encode", "--raw-size", "301", path("in.raw"), path("x.heic"), status: 64)
+            try hwctl("encode", "--raw-format", format, path("in.raw"), path("x.heic"), status: 64)
+            try hwctl(
+                "encode", "--raw-size", "301x201", "--raw-format", "bgra8", path("in.raw"), path("x.heic"),
+                status: 64)
+            try hwctl("encode", "--raw-size", "301x201", path("in.raw"), path("x.heics"), status: 64)
+            #expect(!server.folder.contents.contains { $0.hasPrefix("x.") })
         }
 
         @Test("XMP and an ICC profile are kept")

@@ -54,7 +54,8 @@ struct FirstFrame {
         }
     }
 
-    private static func sideData<Value: BitwiseCopyable>(
+    /// Side data of a frame as a value of a C structure; nil without.
+    static func sideData<Value: BitwiseCopyable>(
         _ frame: UnsafePointer<AVFrame>, _ type: AVFrameSideDataType, _: Value.Type
     ) -> Value? {
         guard let data = av_frame_get_side_data(frame, type), data.pointee.size >= MemoryLayout<Value>.size,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+/// A HEIF file of one coded picture (ISO/IEC 23008-12), with what ffmpeg's encoders make.
+struct CraftedStill {
+    /// The type of the item.
+    var type: String
+    var brand: String
+    var width = 320
+    var height = 240
+    /// The property with the codec's configuration; nil without one.
+    var configuration: (type: String, body: Data)?
+    var data: Data
+
+    init(_ type: String, brand: String, configuration: (type: String, body: Data)?, data: Data) {
+        (self.type, self.brand, self.configuration, self.data) = (type, brand, configuration, data)
+    }
+
+    /// The picture of an MP4 file that has one.
+    ///
+    /// - Parameter record: the type of the box in its sample entry.
+    init(_ type: String, brand: String, record: String, mp4 path: String) throws {
+        let file = try Data(contentsOf: URL(fileURLWithPath: path))
+        self.init(
+            type, brand: brand, configuration: (record, try Self.body(record, in: file)),
+            data: try Self.body("mdat", in: file))
+    }
+
+    /// The body of the first box of a type.
+    private static func body(_ type: String, in file: Data) throws -> Data {
+        let place = try #require(file.range(of: Data(type.utf8)))
+        let size = file[place.lowerBound - 4..<place.lowerBound].reduce(0) { $0 << 8 | Int($1) }
+        return file[place.upperBound..<place.lowerBound - 4 + size]
+    }
+
+    private static func number(_ value: Int, _ bytes: Int = 4) -> Data {
+        Data((0..<bytes).map { UInt8(value >> (8 * (bytes - 1 - $0)) & 255) })
+    }
+
+    private static func box(_ type: String, _ body: Data) -> Data {
+        number(body.count + 8) + Data(type.utf8) + body
+    }
+
+    /// The file.
+    var bytes: Data {
+        let size = Self.box("ispe", Self.number(0) + Self.number(width) + Self.number(height))
+        let codec = configuration.map { Self.box($0.type, $0.body) } ?? Data()
+        let list: [UInt8] = codec.isEmpty ? [1, 1] : [2, 0x82, 1]
+        let association = Self.number(0) + Self.number(1) + Self.number(1, 2) + Data(list)
+        let entry = Self.box("infe", Data([2, 0, 0, 0, 0, 1, 0, 0]) + Data(type.utf8) + Data([0]))
+        let kind = Self.number(0) + Self.number(0) + Data("pict".utf8) + Data(count: 13)
+        let start = Self.box("ftyp", Data(brand.utf8) + Self.number(0) + Data("mif1".utf8) + Data(brand.utf8))
+        func head(_ offset: Int) -> Data {
+            let place = Data([0, 0, 0, 0, 0x44, 0, 0, 1, 0, 1, 0, 0, 0, 1])
+            let boxes = [
+                Self.box("hdlr", kind), Self.box("pitm", Self.number(0) + Self.number(1, 2)),
+                Self.box("iinf", Self.number(0) + Self.number(1, 2) + entry),
+                Self.box("iprp", Self.box("ipco", size + codec) + Self.box("ipma", association)),
+                Self.box("iloc", place + Self.number(offset) + Self.number(data.count)),
+            ]
+            return start + Self.box("meta", Self.number(0) + boxes.reduce(Data(), +))
+        }
+        return head(head(0).count + 8) + Self.box("mdat", data)
+    }
+}
