@@ -128,6 +128,29 @@ import Testing
         #expect(throws: BoxError.self) { try other.write(into: &table) }
     }
 
+    @Test("The levels of a track with several parameter sets have the highest profile, tier and level of all")
+    func levelsOfSeveralRecords() throws {
+        var records: [DecoderConfigurationRecord] = []
+        for (profile, tier, level) in [(1, true, 93), (2, false, 120), (1, false, 150)] {
+            var record = DecoderConfigurationRecord()
+            (record.profile.profileIdc, record.profile.tierFlag, record.generalLevelIdc) = (profile, tier, level)
+            record.profile.profileCompatibilityFlags = 0x8000_0000 >> UInt32(profile)
+            records.append(record)
+        }
+        var annotations = PictureAnnotations(records[0], isQuickTime: false)
+        for record in records {
+            annotations.change(to: record)
+            for (type, level) in [(NALUnitType.idrNLP, 0), (.tsaN, 1)] {
+                Self.unit(type, level).withUnsafeBytes { annotations.note($0) }
+            }
+        }
+        var table = Self.table(6)
+        try annotations.write(into: &table)
+        let rest = "2220000000000000000000" + "96" + "00000000000000"
+        let entries = ["01000000", "7473636c", "00000014", "00000002", "00" + rest, "01" + rest].joined()
+        #expect(body(table, "sgpd", "tscl") == entries)
+    }
+
     @Test func readsWhatItWrites() throws {
         let table = try Self.written()
         var read = TrackAnnotations(table, subLayers: 3)

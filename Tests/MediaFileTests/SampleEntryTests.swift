@@ -97,6 +97,23 @@ import Testing
         }
     }
 
+    /// A decoder of a temporal level must support the samples of both (`tscl`, ISO/IEC 14496-15 8.4.4).
+    @Test(arguments: [["31", "51"], ["51", "31"]])
+    func temporalLevelsOfJoinedEncodesNeedTheHighestLevel(_ levels: [String]) throws {
+        let scratch = try Scratch()
+        let source = try Self.stream(scratch, levels.map { "temporal-layers=1:level-idc=\($0)" })
+        let output = scratch.file("out.mp4")
+        try LevelTests.copy(source, to: output)
+        #expect(try Self.chunks(output) == [[10, 1], [10, 2]])
+        let groups = try LevelTests.table(output).children.filter {
+            $0.type == "sgpd" && $0.fields[4..<8].elementsEqual("tscl".utf8)
+        }
+        let fields = try #require(groups.first).fields
+        // Entries of 20 bytes after a header of 16; general_level_idc is 30 times the level.
+        #expect(fields.count == 16 + 2 * 20)
+        #expect(stride(from: 16 + 12, to: fields.count, by: 20).map { fields[$0] } == [153, 153])
+    }
+
     /// The first sample of an hev1 track has other parameter sets than the record: no sample uses the record's entry.
     @Test func anUnusedEntryIsLeftOut() throws {
         let scratch = try Scratch()

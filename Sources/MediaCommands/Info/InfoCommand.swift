@@ -30,6 +30,8 @@ struct InfoCommand: ParsableCommand {
             of color: all of a short file, else the first 65,536 packets or 256 MiB. For a file with HDR video, whether a \
             display of this machine can show it is listed as by hwctl displays.
 
+            For the video of a Live Photo, the content identifier and the time of the still image are listed.
+
             Of a HEIC or HEIF file the pictures are listed with their sizes, tiles (TileWidth, TileLength), colors, thumbnails, \
             auxiliary pictures (alpha, depth, gain maps, mattes) and the essentials of their Exif, and the file's groups, tracks \
             and brands; nothing is decoded.

@@ -43,6 +43,11 @@ struct InfoText {
         if let eligibility { rows.append(["eligible for HDR playback", eligibility]) }
         rows.append(["contains alpha", info.containsAlpha ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
+        if let photo = info.livePhoto {
+            rows.append(["content identifier", FileName.printable(photo.contentIdentifier ?? "none")])
+            let time = photo.stillImageTime.map { "\(Progress.decimal($0, 3)) s" }
+            rows.append(["still image at", time ?? "not known"])
+        }
         return rows
     }
 

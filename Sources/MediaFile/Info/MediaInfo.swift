@@ -31,6 +31,8 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     public var otherStreams: [StreamInfo]
     /// The number of chapters.
     public var chapters: Int
+    /// What makes the file the video of a Live Photo; nil for others.
+    public var livePhoto: LivePhotoDescription?
     /// The file's metadata.
     public var metadata: [String: String]
 
@@ -41,6 +43,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         case containsHDRVideo = "contains_hdr_video"
         case containsAlpha = "contains_alpha"
         case otherStreams = "other_streams"
+        case livePhoto = "live_photo"
     }
 
     /// The most streams that are described.
@@ -72,6 +75,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         containsAlpha = false
         addStreams(file, input)
         addY4MAlpha(input)
+        if container.hasPrefix("mov,"), input.isSeekable {
+            livePhoto = (try? LivePhotoClip(path)).flatMap { LivePhotoDescription($0) }
+        }
         guard !video.isEmpty || !otherStreams.isEmpty else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no streams"))
         }

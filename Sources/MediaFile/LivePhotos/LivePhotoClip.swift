@@ -74,6 +74,25 @@ public struct LivePhotoClip: Hashable, Sendable {
     }
 }
 
+/// What a description of a file says of a Live Photo.
+public struct LivePhotoDescription: Hashable, Sendable, Encodable {
+    /// The identifier of the pair; nil without one.
+    public let contentIdentifier: String?
+    /// When the still picture was taken, in seconds; nil where nothing says so.
+    public let stillImageTime: Double?
+
+    enum CodingKeys: String, CodingKey {
+        case contentIdentifier = "content_identifier"
+        case stillImageTime = "still_image_time"
+    }
+
+    /// nil for a clip that has neither.
+    init?(_ clip: LivePhotoClip) {
+        guard clip.identifier != nil || clip.stillTime != nil else { return nil }
+        (contentIdentifier, stillImageTime) = (clip.identifier, clip.stillTime)
+    }
+}
+
 /// The header of a movie (ISO/IEC 14496-12 8.2.2).
 private struct MovieHeader {
     let timeScale: UInt32

@@ -7,7 +7,8 @@ internal import HWDHEVC
 /// Players drop temporal levels, seek and skip by these boxes alone (ISO/IEC 14496-12 8.6.4, 10.4; 14496-15 8.4), and
 /// libavformat's muxer writes none of them. Each sample takes two bytes of memory.
 struct PictureAnnotations: Sendable {
-    private let record: DecoderConfigurationRecord
+    /// The configurations of the samples so far, each once.
+    private var records: [DecoderConfigurationRecord]
     /// Whether the file is a .mov.
     private let isQuickTime: Bool
     private var pictures: [SampleKind] = []
@@ -16,8 +17,13 @@ struct PictureAnnotations: Sendable {
 
     /// Annotations of a stream with these parameter sets.
     init(_ record: DecoderConfigurationRecord, isQuickTime: Bool) {
-        self.record = record
+        records = [record]
         self.isQuickTime = isQuickTime
+    }
+
+    /// Changes the parameter sets of the samples that follow.
+    mutating func change(to record: DecoderConfigurationRecord) {
+        if !records.contains(record) { records.append(record) }
     }
 
     /// Adds the next sample, whose NAL units have 4-byte lengths.
@@ -73,14 +79,15 @@ struct PictureAnnotations: Sendable {
         return groups + [keyFrames, openAccess]
     }
 
-    /// `tscl` (14496-15 8.4.4): the profile and level that a decoder of the levels 0…`level` must support.
+    /// `tscl` (14496-15 8.4.4): the profile and level that a decoder of the levels 0…`level` must support, which are the highest of
+    /// all parameter sets.
     ///
     /// Bit and frame rates are 0, "unspecified", as Apple's devices write them.
     private func levelEntry(_ level: Int) -> [UInt8] {
-        let sps = record.nalUnits.lazy.compactMap { try? SequenceParameterSet(nal: $0) }
-            .first { $0.header.nuhLayerId == 0 }
-        let (profile, levelIdc) =
-            sps?.profileTierLevel.ofSubLayer(level) ?? (record.profile, record.generalLevelIdc)
+        let needs = records.map { profileAndLevel(of: level, $0) }
+        var profile = needs.map(\.profile).max { $0.profileIdc < $1.profileIdc } ?? ProfileTier()
+        profile.tierFlag = needs.contains { $0.profile.tierFlag }
+        let levelIdc = needs.map(\.levelIdc).max() ?? 0
         var entry = [
             UInt8(level),
             UInt8(profile.profileSpace & 3) << 6 | (profile.tierFlag ? 0x20 : 0) | UInt8(profile.profileIdc & 31),
@@ -91,6 +98,14 @@ struct PictureAnnotations: Sendable {
         entry.append(UInt8(truncatingIfNeeded: levelIdc))
         // tlMaxBitRate, tlAvgBitRate, tlConstantFrameRate, tlAvgFrameRate.
         return entry + [UInt8](repeating: 0, count: 7)
+    }
+
+    private func profileAndLevel(
+        of level: Int, _ record: DecoderConfigurationRecord
+    ) -> (profile: ProfileTier, levelIdc: Int) {
+        let sps = record.nalUnits.lazy.compactMap { try? SequenceParameterSet(nal: $0) }
+            .first { $0.header.nuhLayerId == 0 }
+        return sps?.profileTierLevel.ofSubLayer(level) ?? (record.profile, record.generalLevelIdc)
     }
 
     /// `sync` (14496-15 8.4.4): the NAL unit type of every key frame.

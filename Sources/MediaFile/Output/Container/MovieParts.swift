@@ -59,6 +59,7 @@ struct MovieParts {
     /// Changes the configuration of the samples that follow.
     mutating func change(to configuration: TrackConfiguration) throws(MediaError) {
         try entries?.change(to: configuration, atSample: sampleCount)
+        annotations?.change(to: try configuration.record())
     }
 
     /// The number of sample entries of the video track.
