@@ -222,6 +222,29 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(throws: SessionError.self, "17 pools") { try pools.add(17, "more", size: 1, isWritable: false) }
     }
 
+    @Test("The pool of copies is one more, with a limit of its own", arguments: [1 << 20, 2 << 30] as [UInt64])
+    func copies(maxBytes: UInt64) throws {
+        let limit = min(maxBytes, 1 << 30)
+        var pools = PoolLedger<String>(maxBytes: maxBytes)
+        for id in 1...16 { try pools.add(UInt32(id), "app's", size: maxBytes / 16, isWritable: false) }
+        let error = #expect(throws: SessionError.self) {
+            try pools.add(.max, "copies", size: limit + 1, isWritable: true)
+        }
+        #expect(error?.status == .parameter && error?.reason.contains("limit of \(limit) bytes") == true)
+        try pools.add(.max, "copies", size: limit, isWritable: true)
+        #expect(throws: SessionError.self, "number in use") {
+            try pools.add(.max, "copies", size: 1, isWritable: true)
+        }
+        #expect(throws: SessionError.self, "17 pools of the app's") {
+            try pools.add(17, "more", size: 1, isWritable: true)
+        }
+        // It takes nothing from the app's pools.
+        #expect(try pools.remove(1, isInUse: false) == "app's")
+        try pools.add(17, "more", size: maxBytes / 16, isWritable: true)
+        #expect(try pools.remove(.max, isInUse: false) == "copies")
+        try pools.add(.max, "copies", size: limit, isWritable: true)
+    }
+
     @Test func removesOnlyUnusedPools() throws {
         var pools = PoolLedger<String>(maxBytes: 1 << 20)
         try pools.add(1, "one", size: 1 << 20, isWritable: true)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-// The most bytes of frames that a session keeps, and more frames than x265 holds with most presets.
+// The most bytes of frames that a session keeps, wherever they are, and more frames than x265 holds with most presets.
 enum { MAX_KEPT_BYTES = 512 << 20, USUAL_COUNT = 64, PLANE_SIZE = 16 };
 
 bool hwdi_make_replay(hwd_session *session, const created *made) {
@@ -37,6 +37,12 @@ static bool is_refused(const hwd_session *session) {
     return hwdi_json_member(object, "ReplaysAfterFailure", &value) && hwdi_json_boolean(value, &wanted) && !wanted;
 }
 
+static void note_excess(replay *of) {
+    snprintf(of->notice, sizeof of->notice,
+             "the session ends if its process fails: %u frames would have to be kept, which take more than %d MiB", of->max_frames_held,
+             MAX_KEPT_BYTES >> 20);
+}
+
 void hwdi_keep_frames(hwd_session *session) {
     replay *of = session->replay;
     const hwd_session_info *info = &session->info;
@@ -50,10 +56,43 @@ void hwdi_keep_frames(hwd_session *session) {
     of->keeps_frames = of->max_frames_held <= most;
     of->copy_count = (uint32_t)(most < USUAL_COUNT ? most : USUAL_COUNT);
     if (of->copy_count < of->max_frames_held) of->copy_count = of->max_frames_held;
-    if (of->keeps_frames) return;
-    snprintf(of->notice, sizeof of->notice,
-             "the session ends if its process fails: %u frames would have to be kept, which take more than %d MiB", of->max_frames_held,
-             MAX_KEPT_BYTES >> 20);
+    if (!of->keeps_frames) note_excess(of);
+}
+
+// Makes room for more copies in place of a pool that no worker has.
+static int grow_copies(replay *of, uint32_t count) {
+    hwd_pool *pool = NULL;
+    if (of->copies) {
+        int result = hwd_pool_create(of->copy_size * count, &pool);
+        if (result < 0) return result;
+    }
+    if (of->copied) {
+        bool *copied = realloc(of->copied, count * sizeof *copied);
+        if (!copied) {
+            hwd_pool_unref(pool);
+            return hwdi_fail_errno(ENOMEM, "copies of frames");
+        }
+        memset(copied + of->copy_count, 0, (count - of->copy_count) * sizeof *copied);
+        of->copied = copied;
+    }
+    for (uint32_t i = 0; pool && of->copied && i < of->copy_count; i++)
+        if (of->copied[i])
+            memcpy((uint8_t *)pool->bytes + of->copy_size * i, (uint8_t *)of->copies->bytes + of->copy_size * i, of->copy_size);
+    if (pool) hwd_pool_unref(of->copies);
+    if (pool) of->copies = pool;
+    of->copy_count = count;
+    return 0;
+}
+
+int hwdi_keep_more(hwd_session *session, uint32_t max_frames_held) {
+    replay *of = session->replay;
+    of->max_frames_held = max_frames_held;
+    if (!of->keeps_frames) return 0;
+    uint64_t most = MAX_KEPT_BYTES / of->copy_size;
+    // What can be kept still serves the frames that were sent before; keeping ends with the frame that is too many.
+    if (max_frames_held > most) note_excess(of);
+    uint32_t wanted = max_frames_held < most ? max_frames_held : (uint32_t)most;
+    return wanted > of->copy_count ? grow_copies(of, wanted) : 0;
 }
 
 void hwdi_return_frame(hwd_session *session, entry *frame) {
@@ -120,12 +159,12 @@ static bool make_copy(hwd_session *session, entry *frame) {
     return true;
 }
 
-// Gives up what is kept, of which there is more than the worker announced.
+// Gives up what is kept, because there is more than may be kept, or no memory for a copy.
 static void stop_keeping(hwd_session *session) {
     replay *of = session->replay;
     of->keeps_frames = false;
     of->stopped = true;
-    strcpy(of->notice, "the session ends if its process fails: the encoder holds more frames than it announced");
+    strcpy(of->notice, "the session ends if its process fails: the encoder holds more frames than are kept");
     hwdi_open_gate(session);
     item *format = of->next_format;
     of->next_format = NULL;
@@ -149,6 +188,13 @@ static bool may_stay(const hwd_session *session, const entry *frame) {
     return frame->slot >= 0 && kept <= session->spare_slots;
 }
 
+// Whether the frames that the worker has read, in copies and elsewhere, may all be kept.
+static bool may_keep_all(const hwd_session *session) {
+    uint64_t count = 0;
+    for (const entry *at = session->log; at; at = at->next) count += at->kind == FRAME_ENTRY && at->read;
+    return count * session->replay->copy_size <= MAX_KEPT_BYTES;
+}
+
 static bool keep(hwd_session *session, entry *frame) {
     if (!make_copy(session, frame)) return false;
     hwdi_return_frame(session, frame);
@@ -162,7 +208,7 @@ void hwdi_did_read(hwd_session *session, entry *frame) {
         hwdi_return_frame(session, frame);
         hwdi_remove_entry(session, frame);
         hwdi_fold_properties(session);
-    } else if (!frame->returned && !may_stay(session, frame) && !keep(session, frame)) {
+    } else if (!may_keep_all(session) || (!frame->returned && !may_stay(session, frame) && !keep(session, frame))) {
         stop_keeping(session);
     }
     hwdi_changed(session);

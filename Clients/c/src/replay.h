@@ -32,7 +32,7 @@ int64_t hwdi_timeline_next(timeline *line, int64_t own);
 
 typedef struct replay {
     bool keeps_frames;
-    bool stopped;     // there were more frames than announced
+    bool stopped;     // there were more frames than may be kept
     char notice[192]; // why frames are not kept although nobody refused that; empty
     uint32_t max_frames_held, reorder_depth;
 
@@ -59,6 +59,8 @@ bool hwdi_make_replay(hwd_session *session, const created *made);
 void hwdi_free_replay(replay *freed);
 // Decides whether frames are kept, by the properties and the memory that they would take.
 void hwdi_keep_frames(hwd_session *session);
+// Makes room for what another worker, which has no pool yet, holds.
+int hwdi_keep_more(hwd_session *session, uint32_t max_frames_held);
 
 // ---- gate.c
 

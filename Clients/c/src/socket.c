@@ -59,8 +59,9 @@ static int connect_failed(int number, const char *address) {
     case EACCES: case EPERM: {
         const char *group = group_of(address, buffer, sizeof buffer);
         if (strcmp(group, "root") == 0)
-            return hwdi_fail(-EACCES, "no permission to use %s: it belongs to root; see docs/admin.md", address);
-        return hwdi_fail(-EACCES, "no permission to use %s: join the group %s", address, group);
+            return hwdi_fail(-EACCES, "no permission to use %s: the socket belongs to root; see docs/admin.md", address);
+        return hwdi_fail(-EACCES, "no permission to use %s: join the group %s (sudo usermod -aG %s $USER, then log in again)",
+                         address, group, group);
     }
     case EAGAIN: case EINTR:
         return hwdi_fail(-ETIMEDOUT, "the daemon at %s accepts no connection", address);

@@ -37,6 +37,22 @@ static void has_no_latency(void) {
     end_test(&test);
 }
 
+static GstClockTime latency_of(const char *element) {
+    Test test = raw_test(element);
+    push_frames(&test, 0, 1);
+    GstClockTime latency = gst_harness_query_latency(test.harness);
+    end_test(&test);
+    return latency;
+}
+
+// Without RealTime: that of the frames that the encoder may hold, in frames of the input's rate.
+static void announces_its_latency(void) {
+    GstClockTime limited = latency_of(ENCODER "max-frame-delay-count=4");
+    EXPECT(limited == gst_util_uint64_scale_ceil(4, GST_SECOND, RATE), "4 frames are %" GST_TIME_FORMAT, GST_TIME_ARGS(limited));
+    GstClockTime estimate = latency_of(ENCODER);
+    EXPECT(estimate > limited && estimate < GST_SECOND, "the estimate is %" GST_TIME_FORMAT, GST_TIME_ARGS(estimate));
+}
+
 // RealTime in a live pipeline: frames wait in front of the element, not in it.
 static void takes_one_frame_at_a_time(void) {
     Test test = raw_test(ENCODER "real-time=true");
@@ -266,6 +282,7 @@ static void survives_a_crash(void) {
 void test_encoder(void) {
     sends_every_frame();
     has_no_latency();
+    announces_its_latency();
     takes_one_frame_at_a_time();
     flushes();
     changes_caps();

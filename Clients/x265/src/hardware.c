@@ -74,16 +74,30 @@ static int open_session(hardware *encoder, const x265_param *param, const char *
     return result < 0 ? result : prepare(encoder);
 }
 
+// What the driver does differently, and why the session went on in another process; null for nothing.
+static void log_notices(hardware *encoder) {
+    char *notices;
+    if (hwd_copy_properties(encoder->session, "[\"Notices\"]", HWD_DEFAULT_TIMEOUT, &notices) < 0) return;
+    if (strstr(notices, "\"Notices\":\"")) log_choice("%s", notices);
+    hwd_free(notices);
+}
+
 static void log_session(hardware *encoder, const char *properties) {
     hwd_session_info info;
     HWD_INIT(info);
     if (!is_logging() || hwd_get_info(encoder->session, &info) < 0) return;
     log_choice("%s encodes %ux%u, session %s, %s", info.codec_id, info.width, info.height, info.session, properties);
-    // What the driver does differently; null for nothing.
-    char *notices;
-    if (hwd_copy_properties(encoder->session, "[\"Notices\"]", HWD_DEFAULT_TIMEOUT, &notices) < 0) return;
-    if (strstr(notices, "\"Notices\":\"")) log_choice("%s", notices);
-    hwd_free(notices);
+    encoder->restarts = info.restart_count;
+    log_notices(encoder);
+}
+
+void log_restart(hardware *encoder) {
+    hwd_session_info info;
+    HWD_INIT(info);
+    if (!is_logging() || hwd_get_info(encoder->session, &info) < 0 || info.restart_count == encoder->restarts) return;
+    encoder->restarts = info.restart_count;
+    log_choice("%s goes on, session %s", info.codec_id, info.session);
+    log_notices(encoder);
 }
 
 hardware *hardware_open(const x265_param *param, char reason[REASON_SIZE]) {

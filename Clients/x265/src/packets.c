@@ -91,5 +91,6 @@ int receive(hardware *encoder, int timeout_ms) {
         result = hwd_release(encoder->session, &event);
         if (taken < 0 || result < 0) return taken < 0 ? taken : result;
     }
+    if (result >= 0 && found) log_restart(encoder);
     return result < 0 ? result : found;
 }

@@ -46,6 +46,7 @@ struct hardware {
     x265_param param; /* its texts are copies */
     bool synchronous, failed, has_noted_offsets;
     const char *fault; /* what the session did wrong, or NULL */
+    uint32_t restarts; /* of the session's process, as far as they are logged */
     /* Pictures sent, packets received, packets returned. */
     int64_t sent, received, returned;
     int64_t requested; /* pictures sent before the last request for all packets */
@@ -66,6 +67,9 @@ struct hardware {
     } types[3]; /* I, P, B */
     double opened; /* s */
 };
+
+/* hardware.c: logs that the session went on in another process since the last call, and why. */
+void log_restart(hardware *encoder);
 
 /* packets.c: receives events for up to timeout_ms, then those that are there; 1 if there was one, 0, or negative: why not. */
 int receive(hardware *encoder, int timeout_ms);

@@ -20,34 +20,56 @@ extension DecompressionReplay {
         }
     }
 
-    /// Sends a packet; false where there is no room.
-    private func send(_ packet: PacketLog.Packet, _ number: UInt64) throws(ClientError) -> Bool {
-        guard hasCredit, let place = try store(packet.bytes, number) else { return false }
+    /// Sends a packet that is not kept, from the app's memory: everything before it was sent, and there is room.
+    func sendUnkept(
+        _ packet: PacketLog.Packet, _ bytes: UnsafeRawBufferPointer, _ number: UInt64
+    ) throws(ClientError) {
+        // The log does not have its bytes, so the packet cannot be sent later.
+        defer {
+            log.didSend()
+            log.forgetSent()
+        }
+        guard try send(packet, number, from: bytes) else {
+            throw ClientError(.timedOut, "the session read no packet in time")
+        }
+    }
+
+    /// Sends a packet, from the app's memory where it is not kept; false where there is no room.
+    private func send(
+        _ packet: PacketLog.Packet, _ number: UInt64, from bytes: UnsafeRawBufferPointer? = nil
+    ) throws(ClientError) -> Bool {
+        let size = bytes?.count ?? packet.bytes.count
+        func copy() -> PacketPool.Location? {
+            if let bytes { return client.receiver.packets.store(bytes, frameID: number) }
+            return packet.bytes.withUnsafeBytes { client.receiver.packets.store($0, frameID: number) }
+        }
+        guard hasCredit, let place = try store(size, copy) else { return false }
         var flags: DecodeFrame.Flags = number == synchronous.number ? [] : .asynchronous
         if !packet.isOutput || packet.isRepeated { flags.insert(.doNotOutput) }
         let message = try client.send(
             DecodeFrame(
                 frameID: number, pts: packet.pts, duration: packet.duration, poolID: place.poolID, flags: flags,
-                offset: UInt64(place.offset), size: UInt32(packet.bytes.count)))
+                offset: UInt64(place.offset), size: UInt32(size)))
         if number == synchronous.number { synchronous = (nil, message) }
         return true
     }
 
-    /// Copies a packet into memory that the process reads; nil where there is no room.
-    private func store(_ bytes: [UInt8], _ number: UInt64) throws(ClientError) -> PacketPool.Location? {
-        func place() -> PacketPool.Location? {
-            bytes.withUnsafeBytes { client.receiver.packets.store($0, frameID: number) }
-        }
-        if let found = place() { return found }
+    /// Places a packet in memory that the process reads, which grows where it is too small; nil where there is no room.
+    ///
+    /// - Parameter copy: copies it, if there is room.
+    private func store(
+        _ size: Int, _ copy: () -> PacketPool.Location?
+    ) throws(ClientError) -> PacketPool.Location? {
+        if let found = copy() { return found }
         let packets = client.receiver.packets
-        guard packets.count == 0, packets.size < bytes.count else { return nil }
-        do throws(SystemError) { try client.receiver.packets.grow(toHold: bytes.count) } catch {
+        guard packets.count == 0, packets.size < size else { return nil }
+        do throws(SystemError) { try client.receiver.packets.grow(toHold: size) } catch {
             throw ClientError(error, whileDoing: "no memory for packets")
         }
         guard let memory = client.receiver.packets.memory else { return nil }
         try client.addPool(memory, id: client.receiver.packets.poolID)
         if packets.memory != nil { try client.removePool(id: packets.poolID) }
-        return place()
+        return copy()
     }
 
     /// Sends a new process what it needs.

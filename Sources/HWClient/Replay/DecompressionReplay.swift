@@ -114,9 +114,10 @@ final class DecompressionReplay {
         try check(bytes)
         let deadline = MonotonicTime.now + timeout
         try perform { () throws(ClientError) in try waitForRoom(for: bytes.count, deadline) }
-        var packet = PacketLog.Packet(
-            bytes: Array(bytes), pts: pts ?? DecodeFrame.noPTS, duration: duration, isOutput: isOutput)
+        let time = pts ?? DecodeFrame.noPTS
+        var packet = PacketLog.Packet(bytes: [], pts: time, duration: duration, isOutput: isOutput)
         if keepsPackets {
+            packet.bytes = Array(bytes)
             let found = StreamUnits(bytes, framing)
             packet.units = found.units
             packet.isDone = !isOutput || !found.hasPicture
@@ -125,7 +126,7 @@ final class DecompressionReplay {
         if !isAsynchronous { synchronous.number = number }
         defer { synchronous = (nil, nil) }
         try perform { () throws(ClientError) in
-            try send()
+            if keepsPackets { try send() } else { try sendUnkept(packet, bytes, number) }
             // Another process is sent the packet without a reply.
             if let message = synchronous.message { _ = try client.reply(to: message, timeout: timeout) }
         }

@@ -25,7 +25,7 @@ public struct PoolLedger<Memory> {
     private let maxBytes: UInt64
     private var pools: [UInt32: Pool] = [:]
 
-    /// - Parameter maxBytes: the limit of all pools together.
+    /// - Parameter maxBytes: the limit of all pools together, and of the pool of copies, which does not count among them.
     public init(maxBytes: UInt64) { self.maxBytes = maxBytes }
 
     public subscript(id: UInt32) -> Pool? { pools[id] }
@@ -42,10 +42,11 @@ public struct PoolLedger<Memory> {
             throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
         }
         // Copies are the library's: an app with large pools goes on after a failure, too.
-        let used = pools.reduce(0) { $0 + ($1.key == Self.copiesID ? 0 : $1.value.size) }
-        guard size > 0, size <= (id == Self.copiesID ? min(maxBytes, Self.maxCopies) : maxBytes - used) else {
+        let limit = id == Self.copiesID ? min(maxBytes, Self.maxCopies) : maxBytes
+        let used = pools.reduce(0) { $0 + ([id, $1.key].contains(Self.copiesID) ? 0 : $1.value.size) }
+        guard size > 0, size <= limit - used else {
             throw SessionError(
-                .parameter, "a pool of \(size) bytes exceeds the session's limit of \(maxBytes) bytes")
+                .parameter, "a pool of \(size) bytes exceeds the session's limit of \(limit) bytes")
         }
         pools[id] = Pool(memory: memory, size: size, isWritable: isWritable)
     }

@@ -93,6 +93,91 @@ extension EndToEnd {
             #expect(try Probe(output).decodingMessages() == "")
         }
 
+        /// A daemon between hwctl and another one: it refuses calls that create sessions, with status 75 for `hwctl`, until it has
+        /// refused as many as it should, and then gives its place to the other one.
+        static let refusing = """
+            import json, os, socket, sys, threading
+            own, place, other, reason, count, queue = sys.argv[1:]
+            left, lock = int(count), threading.Lock()
+            def message(connection):
+                text = b''
+                while not text.endswith(b'\\0'):
+                    part = connection.recv(65536)
+                    if not part: return b''
+                    text += part
+                return text
+            def serve(connection):
+                global left
+                text = message(connection)
+                if not text: return connection.close()
+                call = json.loads(text[:-1])
+                if 'Create' in call['method']:
+                    with lock:
+                        left -= 1
+                        if left == 0:
+                            os.symlink(other, place + '.new')
+                            os.rename(place + '.new', place)
+                        print('max_wait_ms' in call['parameters'], flush=True)
+                    answer = {'error': 'org.hwdaemon.VideoEncoderNotAvailableNow',
+                              'parameters': {'code': -12915, 'reason': reason}}
+                else:
+                    real = socket.socket(socket.AF_UNIX)
+                    real.connect(other)
+                    real.sendall(text)
+                    answer = json.loads(message(real)[:-1])
+                    if call['method'].endswith('GetFeatures') and queue != 'queue':
+                        answer['parameters']['features'].remove('waiting-sessions')
+                connection.sendall(json.dumps(answer).encode() + b'\\0')
+                connection.close()
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(own)
+            listener.listen(64)
+            os.symlink(own, place)
+            while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+            """
+
+        @Test(
+            "hwctl --wait asks again where the daemon has no queue for its call",
+            arguments: [
+                ("the daemon is shutting down", "queue"),
+                ("the daemon uses all of its 40 file descriptors (LimitNOFILE)", "queue"),
+                ("the daemon serves 1 session; its limit is 1 (MaxSessions)", "no queue"),
+            ])
+        func asksAgain(_ reason: String, _ queue: String) throws {
+            let server = try TestDaemon()
+            let folder = server.folder
+            let y4m = try StandardStreams.y4m("yuv420p", in: folder)
+            func encode(refusals: Int, _ options: [String]) throws -> (Finished, calls: [Substring]) {
+                let place = folder.path("place-\(refusals)")
+                let refusing = try Running(
+                    Programs.required("python3"),
+                    [
+                        "-c", Self.refusing, folder.path("own-\(refusals)"), place, server.socket, reason,
+                        "\(refusals)", queue,
+                    ]
+                )
+                #expect(eventually(within: 20) { access(place, F_OK) == 0 }, "\(refusing.errorsSoFar)")
+                let run = try Programs.hwctl(
+                    ["encode", "-v"] + options + [y4m, folder.path("out-\(refusals).mov")], socket: place,
+                    seconds: 60)
+                try refusing.child.kill(SIGKILL)
+                return (run, try refusing.wait(seconds: 5).text.split(separator: "\n"))
+            }
+            let (run, calls) = try encode(refusals: 2, ["--wait"])
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(calls == [Substring](repeating: queue == "queue" ? "True" : "False", count: 2))
+            #expect(run.errors.contains("waiting for a place: \(reason)"))
+            #expect(try Probe(folder.path("out-2.mov")).decodingMessages() == "")
+            // Shorter than any pause between two calls, and no wait at all.
+            for (number, options) in [(98, ["--max-wait", "0.3"]), (99, [])] {
+                let (refused, calls) = try encode(refusals: number, options)
+                #expect(
+                    refused.status == HWDModel.ExitStatus.tryLater.rawValue && calls.count == 1, "\(refused.errors)"
+                )
+                #expect(refused.errors.contains(reason))
+            }
+        }
+
         @Test(
             "Options of sessions that make no sense are refused",
             arguments: [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import grp
 import json
 import os
 import socket
@@ -36,7 +37,9 @@ def connect(address: str) -> Steps[socket.socket]:
     except PermissionError:
         connection.close()
         group = _group(address)
-        remedy = "it belongs to root; see docs/admin.md" if group == "root" else f"join the group {group}"
+        remedy = f"join the group {group} (sudo usermod -aG {group} $USER, then log in again)"
+        if group == "root":
+            remedy = "the socket belongs to root; see docs/admin.md"
         raise NotPermitted(f"no permission to use {address}: {remedy}") from None
     except BaseException:
         connection.close()
@@ -45,8 +48,6 @@ def connect(address: str) -> Steps[socket.socket]:
 
 def _group(path: str) -> str:
     """The name of the group that owns a socket."""
-    import grp
-
     try:
         return grp.getgrgid(os.stat(path).st_gid).gr_name
     except (OSError, KeyError):

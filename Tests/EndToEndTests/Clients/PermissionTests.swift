@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDaemon
+import Foundation
+import Glibc
+import HWClient
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEndFaults {
+    /// What the libraries say to a user who may not use the daemon's socket.
+    @Suite(.enabled(if: getuid() == 0, "skipped: only root can become another user")) struct Permissions {
+        /// Runs `body` in a thread of its own, whose accesses to files are those of user and group 65534 (setfsuid(2)).
+        private func asNobody(_ body: @escaping @Sendable () -> String) throws -> String {
+            // Swift's module of the C library lacks sys/fsuid.h.
+            typealias Setter = @convention(c) (UInt32) -> Int32
+            let names: [String] = ["setfsgid", "setfsuid"]
+            let setters = try names.map { name in
+                let symbol = try #require(dlsym(nil, name))
+                return unsafeBitCast(symbol, to: Setter.self)
+            }
+            let result = Guarded("")
+            let thread = try HWDTransport.Thread.spawn(name: "nobody") {
+                for setter in setters { _ = setter(65534) }
+                let text = body()
+                result.change { $0 = text }
+            }
+            thread.join()
+            return result.value
+        }
+
+        private func swift(_ address: String) throws -> String {
+            try asNobody {
+                do throws(ClientError) {
+                    _ = try Daemon(address: address).features()
+                    return "no error"
+                } catch { return error.reason }
+            }
+        }
+
+        private func c(_ address: String) throws -> String {
+            try asNobody {
+                var daemon: OpaquePointer?
+                let status = hwd_open(address, 0, &daemon)
+                defer { hwd_close(daemon) }
+                return status == -EACCES ? String(cString: hwd_last_error()) : "status \(status)"
+            }
+        }
+
+        private func python(_ address: String) throws -> String {
+            let script = """
+                import hwdaemon, os, sys
+                os.setgroups([]); os.setgid(65534); os.setuid(65534)
+                try: hwdaemon.Daemon(sys.argv[1]).info()
+                except hwdaemon.NotPermitted as error: print(error, end='')
+                """
+            let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .appendingPathComponent("../../../Clients/python").standardizedFileURL.path
+            let run = try Running(
+                Programs.required("python3"), ["-B", "-c", script, address], environment: ["PYTHONPATH": package]
+            ).wait(seconds: 30)
+            #expect(run.status == 0, "\(run.errors)")
+            return run.text
+        }
+
+        @Test(
+            "Swift, C and Python name the same group, and how to join it",
+            arguments: [
+                (5, "join the group tty (sudo usermod -aG tty $USER, then log in again)"),
+                (0, "the socket belongs to root; see docs/admin.md"),
+            ])
+        func remedies(_ group: UInt32, _ remedy: String) throws {
+            let server = try TestDaemon()
+            try #require(chmod(server.folder.root, 0o755) == 0 && chown(server.socket, 0, group) == 0)
+            try #require(chmod(server.socket, 0o660) == 0)
+            let expected = "no permission to use \(server.socket): \(remedy)"
+            #expect(try swift(server.socket) == expected)
+            #expect(try c(server.socket) == expected)
+            #expect(try python(server.socket) == expected)
+            // And who may use it, may.
+            #expect(try server.daemon.features().features.isEmpty == false)
+        }
+    }
+}
