@@ -132,6 +132,8 @@ struct CallTable: Sendable {
             CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
         ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
+        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links.
+        + ["symlink", "symlinkat"].map { CallRow($0, .refuse(EACCES)) }
 
     /// Calls that a cache on disk needs.
     private static let changes = [
