@@ -23,14 +23,17 @@ extension EndToEndFaults.Failover {
         }
 
         @Test("A decoder whose hardware fails beside a key frame goes on in software with every picture")
-        func besideKeyFrames() throws {
+        func besideKeyFrames() throws { try Self.checkBesideKeyFrames([12, 13, 25]) }
+
+        /// Decodes while hardware fails at a picture; key frames are 12 pictures apart.
+        static func checkBesideKeyFrames(_ positions: [Int]) throws {
             let faulty = try Faulty()
             let stream = try Self.stream(keyFrameInterval: 12, in: faulty.server.folder)
             let software = try Decoder(
                 faulty.server.daemon, stream, pixelFormat: .nv12,
                 specification: [.enableHardwareDecoder: .bool(false)])
             try software.decode(stream)
-            for position in Array(9...18) + [24, 25, 37] {
+            for position in positions {
                 try faulty.fail(["decode-fail \(position)"])
                 let decoder = try Decoder(faulty.server.daemon, stream)
                 try #require(decoder.session.created.usingHardware)

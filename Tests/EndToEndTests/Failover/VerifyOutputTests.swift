@@ -18,7 +18,7 @@ extension EndToEndFaults.Failover {
             "A wrong picture of a sample ends the process, and another one codes it", arguments: Structure.allCases)
         func sampled(_ structure: Structure) throws {
             let faulty = try Faulty()
-            for position in [2, 4, 7] {
+            for position in [2, 7] {
                 let run = try faulty.encode(["corrupt \(position)"], structure)
                 #expect(run.encoder.session.created.usingHardware && run.encoder.session.restartCount == 1)
                 let notices = try run.encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
@@ -27,15 +27,38 @@ extension EndToEndFaults.Failover {
             }
             let metrics = try faulty.server.daemon.call(GetMetrics.self, Empty()).metrics
             #expect(
-                metrics.contains(#"hwdaemon_session_restarts_total{cause="wrong_pictures",to="same"} 3"#),
+                metrics.contains(#"hwdaemon_session_restarts_total{cause="wrong_pictures",to="same"} 2"#),
                 "\(metrics)")
-            #expect(try Self.wrongOutputs(faulty.server) == 3)
+            #expect(try Self.wrongOutputs(faulty.server) == 2)
+        }
+
+        @Test("Output that cannot be decoded ends the process", arguments: Structure.allCases)
+        func garbage(_ structure: Structure) throws {
+            let faulty = try Faulty()
+            // Of earlier ones libavcodec makes pictures, and there is no median yet by which they are wrong.
+            for position in [5, 8] {
+                let run = try faulty.encode(["garbage \(position)"], structure)
+                #expect(run.encoder.session.created.usingHardware && run.encoder.session.restartCount == 1)
+                let notices = try run.encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
+                #expect(notices.contains("wrong pictures: its output cannot be decoded"), "\(notices)")
+                try run.check("garbage \(position), \(structure)")
+            }
+            #expect(try Self.wrongOutputs(faulty.server) == 2)
+        }
+
+        @Test("Hardware that takes a second for a picture, less than the stall timeout, goes on")
+        func slow() throws {
+            let faulty = try Faulty(stallTimeout: 10)
+            let run = try faulty.encode(["slow 5", "slow 40"], .pyramid)
+            #expect(run.encoder.session.created.usingHardware && run.encoder.session.restartCount == 0)
+            try run.check("slow")
+            #expect(try Self.wrongOutputs(faulty.server) == 0)
         }
 
         @Test("With VerifyOutput=all every picture is compared", arguments: Structure.allCases)
         func all(_ structure: Structure) throws {
             let faulty = try Faulty()
-            for position in [2, 21, 40, 60] {
+            for position in [2, 40] {
                 let run = try faulty.encode(
                     ["corrupt \(position)"], structure, more: [.verifyOutput: .string("all")])
                 #expect(run.encoder.session.restartCount == 1)
@@ -50,8 +73,13 @@ extension EndToEndFaults.Failover {
 
         @Test("A wrong picture after the client waited for packets is found", arguments: Structure.allCases)
         func afterWaiting(_ structure: Structure) throws {
+            try Self.checkAfterWaiting(structure, [(24, 20), (60, 41)])
+        }
+
+        /// Encodes with a wrong picture after a request for the packets of the first frames.
+        static func checkAfterWaiting(_ structure: Structure, _ faults: [(Int, Int)]) throws {
             let faulty = try Faulty()
-            for (position, completed) in [(24, 20), (40, 20), (60, 41)] {
+            for (position, completed) in faults {
                 let run = try faulty.encode(
                     ["corrupt \(position)"], structure, more: [.verifyOutput: .string("all")],
                     completingAfter: completed)
@@ -61,15 +89,19 @@ extension EndToEndFaults.Failover {
         }
 
         @Test("Healthy hardware gets no verdict, whatever it is asked for")
-        func healthy() throws {
+        func healthy() throws { try Self.checkHealthy([Self.settings[0], Self.settings[1]]) }
+
+        static let settings: [[PropertyKey: PropertyValue]] = [
+            [:], [.allowOpenGOP: .bool(true), .maxKeyFrameInterval: .int(16), .verifyOutput: .string("all")],
+            [.verifyOutput: .string("all")], [.verifyOutput: .string("off")], [.realTime: .bool(true)],
+            [.quality: .double(0.1), .verifyOutput: .string("all")],
+            [.maxKeyFrameInterval: .int(7), .verifyOutput: .string("all")],
+            [.profileLevel: .string("HEVC_Main10_AutoLevel"), .verifyOutput: .string("all")],
+        ]
+
+        /// Encodes without a fault, whether the client waits for packets or not.
+        static func checkHealthy(_ settings: [[PropertyKey: PropertyValue]]) throws {
             let faulty = try Faulty()
-            let settings: [[PropertyKey: PropertyValue]] = [
-                [:], [.verifyOutput: .string("all")], [.verifyOutput: .string("off")], [.realTime: .bool(true)],
-                [.quality: .double(0.1), .verifyOutput: .string("all")],
-                [.maxKeyFrameInterval: .int(7), .verifyOutput: .string("all")],
-                [.allowOpenGOP: .bool(true), .maxKeyFrameInterval: .int(16), .verifyOutput: .string("all")],
-                [.profileLevel: .string("HEVC_Main10_AutoLevel"), .verifyOutput: .string("all")],
-            ]
             for structure in Structure.allCases {
                 // RealTime excludes reordering.
                 for more in settings where structure == .chain || more[.realTime] == nil {
@@ -81,9 +113,24 @@ extension EndToEndFaults.Failover {
                     let waiting = try faulty.encode([], structure, more: more, completingAfter: 20)
                     #expect(waiting.encoder.session.restartCount == 0, "\(more), waiting")
                     #expect(waiting.encoder.coded.count == 60, "\(more), waiting")
+                    let notices = try waiting.encoder.session.copyProperties([.notices])[.notices]?.description
+                    #expect(notices?.contains("were verified") != true, "\(more): \(notices ?? "")")
                 }
             }
             #expect(try Self.wrongOutputs(faulty.server) == 0)
+        }
+
+        @Test("Notices say that all were not verified where the client waits for each packet")
+        func waitingAlways() throws {
+            let all: [PropertyKey: PropertyValue] = [.verifyOutput: .string("all")]
+            let run = try Faulty().encode([], .chain, more: all) { encoder, index, frame in
+                try encoder.encode(frame)
+                try encoder.session.complete(until: Int64(index))
+                while encoder.coded.count <= index { try #require(try encoder.pump()) }
+            }
+            #expect(run.encoder.coded.count == 60)
+            let notices = try run.encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
+            #expect(notices.contains("not all pictures were verified"), "\(notices)")
         }
 
         @Test("With RealTime a wrong picture is only reported")

@@ -11,7 +11,7 @@ struct RawFrames: Sendable {
     let path: String
     let frames: [[UInt8]]
 
-    /// Makes `count` frames of a moving picture; with `noise` they are hard to compress.
+    /// Makes `count` frames of a moving picture, whose alpha is a soft disc; with `noise` they are hard to compress.
     init(
         _ format: PixelFormat, width: Int, height: Int, count: Int, noise: Bool = false, in folder: Scratch
     ) throws {
@@ -19,7 +19,11 @@ struct RawFrames: Sendable {
         self.width = width
         self.height = height
         path = folder.path("\(format.rawValue)-\(width)x\(height)-\(count).raw")
-        let picture = "testsrc2=size=\(width)x\(height):rate=30" + (noise ? ",noise=alls=24:allf=t:all_seed=7" : "")
+        var picture = "testsrc2=size=\(width)x\(height):rate=30" + (noise ? ",noise=alls=24:allf=t:all_seed=7" : "")
+        if format == .yuva {
+            let alpha = "clip(255-6*(hypot(X-W/3-N,Y-H/2)-30),0,255)"
+            picture += ",format=yuva420p,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='\(alpha)'"
+        }
         try Programs.tool(
             "ffmpeg",
             [
