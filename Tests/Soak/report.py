@@ -21,8 +21,10 @@ def slope(points):
 class Report:
     """Lines: what was measured, the value, the limit, and whether it holds; None where it is not judged."""
 
-    def __init__(self, title):
-        self.title, self.lines, self.samples, self.latencies = title, [], [], []
+    def __init__(self, title, timed="Create"):
+        """`timed`: what the latencies are of, as pairs of sessions or seconds so far, and seconds."""
+        self.title, self.timed = title, timed
+        self.lines, self.samples, self.latencies = [], [], []
 
     def add(self, name, value, limit="", holds=None):
         self.lines.append({"name": name, "value": value, "limit": limit, "holds": holds})
@@ -47,7 +49,7 @@ class Report:
         (folder / "soak.svg").write_text(self.picture(), encoding="utf-8")
 
     def picture(self):
-        """Two panels: the broker's memory, and how long Create took, by sessions so far or seconds."""
+        """Two panels: the broker's memory, and how long something took, by sessions so far or seconds."""
         memory = [(sample["at"], sample["rss_kib"] / 1024) for sample in self.samples]
         # A point for each hundredth of the run: the median and the slowest hundredth.
         size = max(1, len(self.latencies) // 100)
@@ -58,7 +60,7 @@ class Report:
             '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="460" font-family="sans-serif" font-size="12">',
             '<rect width="760" height="460" fill="white"/>', f'<text x="60" y="20">{self.title}</text>',
             panel(40, "broker's memory, MiB", [("#1b6ca8", memory)]),
-            panel(250, "Create, ms: median, slowest hundredth", [("#1b6ca8", middle), ("#c0392b", slow)]), "</svg>", ""])
+            panel(250, f"{self.timed}, ms: median, slowest hundredth", [("#1b6ca8", middle), ("#c0392b", slow)]), "</svg>", ""])
 
 
 def panel(top, name, curves):

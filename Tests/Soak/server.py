@@ -16,9 +16,9 @@ def run(command, **options):
 
 
 class Server:
-    """A daemon with a socket of its own; after an upgrade the process that serves then."""
+    """A daemon with a socket of its own, on the simulated driver or in software; after an upgrade the process that serves then."""
 
-    def __init__(self, programs, work, prefix=(), settings=()):
+    def __init__(self, programs, work, prefix=(), settings=(), simulated=True):
         self.programs, self.work = Path(programs).resolve(), Path(work)
         self.work.mkdir(exist_ok=True)
         self.socket, self.plan = self.work / "socket", self.work / "plan" / "faults"
@@ -28,10 +28,12 @@ class Server:
         hwsim = self.programs / "hwsim-for-daemons"
         run(["make", "-s", "-C", ROOT / "Tests/HWSim", f"OUT={hwsim}", "all"])
         environment = {
-            **os.environ, "LD_PRELOAD": f"{hwsim}/nodes.so", "LIBVA_DRIVER_NAME": "hwsim", "LIBVA_DRIVERS_PATH": f"{hwsim}",
-            "LIBVA_MESSAGING_LEVEL": "0", "HWSIM_PERSONALITY": "full", "HWDAEMON_DEVICES": "/dev/null",
-            "VK_DRIVER_FILES": "/dev/null/none", "STATE_DIRECTORY": f"{self.work}", "HWSIM_FAULTS": f"{self.plan}",
-            "HWDAEMON_SANDBOX_PATHS": f"{self.plan.parent}"}
+            **os.environ, "HWDAEMON_DEVICES": "/dev/null", "VK_DRIVER_FILES": "/dev/null/none", "STATE_DIRECTORY": f"{self.work}"}
+        if simulated:
+            environment |= {
+                "LD_PRELOAD": f"{hwsim}/nodes.so", "LIBVA_DRIVER_NAME": "hwsim", "LIBVA_DRIVERS_PATH": f"{hwsim}",
+                "LIBVA_MESSAGING_LEVEL": "0", "HWSIM_PERSONALITY": "full", "HWSIM_FAULTS": f"{self.plan}",
+                "HWDAEMON_SANDBOX_PATHS": f"{self.plan.parent}"}
         words = [f"--set={setting}" for setting in ("HardwareStallTimeout=1", "StallTimeout=2", *settings)]
         # Never reads the machine's configuration.
         (self.work / "config").mkdir()
@@ -40,8 +42,13 @@ class Server:
                 [*prefix, self.programs / "hwdaemon", "--socket", self.socket, "--config", self.work / "config", *words],
                 env=environment, stdout=log, stderr=log)
         self.pid = self.process.pid
-        self.wait_for(self.socket.exists, "the daemon's socket")
-        self.hwctl(["probe", "--verify"])
+        try:
+            self.wait_for(self.socket.exists, "the daemon's socket")
+            self.hwctl(["probe", "--verify"])
+        except BaseException:
+            # The caller gets no object whose stop it could call.
+            self.stop()
+            raise
 
     @staticmethod
     def wait_for(condition, what, seconds=20.0):
@@ -97,6 +104,12 @@ class Server:
 
     def children(self):
         return int(Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii").count(" "))
+
+    def idle(self):
+        """What the idle daemon has: descriptors, and children with its spare worker."""
+        self.wait_for(lambda: not self.sessions(), "the sessions' end")
+        time.sleep(1)
+        return self.files(), self.children()
 
     def has_ended(self, pid=None):
         pid = pid or self.pid
