@@ -12,6 +12,8 @@ Pointer = ctypes.c_void_p
 COLOR, ALPHA = (0, 1, 2), 6
 # heif_colorspace_undefined, heif_chroma_undefined: as the file has it.
 UNDEFINED = 99
+# LIBHEIF_AUX_IMAGE_FILTER_OMIT_ALPHA and _DEPTH.
+NO_ALPHA, NO_DEPTH = 2, 4
 # Primaries, transfer function, matrix and range; libheif widens samples of video range unless video range is asked for.
 VIDEO_RANGE = (2, 2, 2, 0)
 
@@ -50,6 +52,8 @@ def load():
         "heif_context_get_image_handle": (Error, [Pointer, ctypes.c_uint32, ctypes.POINTER(Pointer)]),
         "heif_context_get_number_of_top_level_images": (ctypes.c_int, [Pointer]),
         "heif_context_get_list_of_top_level_image_IDs": (ctypes.c_int, [Pointer, ctypes.POINTER(ctypes.c_uint32), ctypes.c_int]),
+        "heif_get_version": (ctypes.c_char_p, []),
+        "heif_image_handle_get_auxiliary_type": (Error, [Pointer, ctypes.POINTER(ctypes.c_char_p)]),
         "heif_image_handle_release": (None, [Pointer]), "heif_image_release": (None, [Pointer]),
         "heif_image_handle_get_nclx_color_profile": (Error, [Pointer, ctypes.POINTER(Pointer)]),
         "heif_nclx_color_profile_alloc": (Pointer, []), "heif_decoding_options_alloc": (ctypes.POINTER(Options), []),
@@ -60,6 +64,12 @@ def load():
         "heif_image_get_height": (ctypes.c_int, [Pointer, ctypes.c_int]),
         "heif_image_get_bits_per_pixel_range": (ctypes.c_int, [Pointer, ctypes.c_int]),
     }
+    numbers = ctypes.POINTER(ctypes.c_uint32)
+    for kind in ("thumbnail", "depth_image", "auxiliary_image"):
+        options = [ctypes.c_int] if kind == "auxiliary_image" else []
+        declared[f"heif_image_handle_get_list_of_{kind}_IDs"] = (ctypes.c_int, [Pointer, *options, numbers, ctypes.c_int])
+        getter = f"heif_image_handle_get_{'thumbnail' if kind == 'thumbnail' else kind + '_handle'}"
+        declared[getter] = (Error, [Pointer, ctypes.c_uint32, ctypes.POINTER(Pointer)])
     for name, (result, arguments) in declared.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -95,10 +105,46 @@ class File:
         self.library.heif_context_get_list_of_top_level_image_IDs(self.context, numbers, count)
         return sorted(numbers)
 
+    def handle(self, item):
+        handle = Pointer()
+        self.check(self.library.heif_context_get_image_handle(self.context, item, ctypes.byref(handle)))
+        return handle
+
     def planes(self, item, color=None):
         """The planes of a picture by their channel: width, height, bits and bytes; color is what they are to be converted to."""
-        library, handle, image, own = self.library, Pointer(), Pointer(), Pointer()
-        self.check(library.heif_context_get_image_handle(self.context, item, ctypes.byref(handle)))
+        return self.decode(self.handle(item), color)
+
+    def code_points(self, item):
+        """Primaries, transfer function, matrix and range of a picture; None without a colr box of kind nclx."""
+        handle, own = self.handle(item), Pointer()
+        error = self.library.heif_image_handle_get_nclx_color_profile(handle, ctypes.byref(own))
+        self.library.heif_image_handle_release(handle)
+        if error.code or not own:
+            return None
+        fields = ctypes.string_at(own.value + 4, 13)
+        return (*(int.from_bytes(fields[place:place + 4], "little") for place in (0, 4, 8)), fields[12])
+
+    def related(self, item, kind):
+        """The planes of the pictures of a kind that belong to a picture, with their URNs where they have one.
+
+        Of "thumbnail", "depth_image" and "auxiliary_image", which leaves alpha and depth out.
+        """
+        handle, found, numbers = self.handle(item), [], (ctypes.c_uint32 * 16)()
+        options = [NO_ALPHA | NO_DEPTH] if kind == "auxiliary_image" else []
+        count = getattr(self.library, f"heif_image_handle_get_list_of_{kind}_IDs")(handle, *options, numbers, 16)
+        getter = f"heif_image_handle_get_{'thumbnail' if kind == 'thumbnail' else kind + '_handle'}"
+        for number in numbers[:count]:
+            other, urn = Pointer(), ctypes.c_char_p()
+            self.check(getattr(self.library, getter)(handle, number, ctypes.byref(other)))
+            if kind == "auxiliary_image":
+                self.check(self.library.heif_image_handle_get_auxiliary_type(other, ctypes.byref(urn)))
+            found.append((self.decode(other), (urn.value or b"").decode()))
+        self.library.heif_image_handle_release(handle)
+        return found
+
+    def decode(self, handle, color=None):
+        """The planes of a picture, whose handle is released."""
+        library, image, own = self.library, Pointer(), Pointer()
         options = library.heif_decoding_options_alloc()
         if options.contents.version < 9:
             raise Failed("this libheif is older than 1.23")

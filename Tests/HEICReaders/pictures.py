@@ -25,8 +25,12 @@ def run(command, **kwargs):
     return done
 
 
-def hwctl(*arguments):
-    return run([HWCTL, *arguments]).stdout
+def hwctl(*arguments, socket=None):
+    """Runs the program to test, with the daemon at a socket, else with its own."""
+    environment = {key: value for key, value in os.environ.items() if key != "HWDAEMON_SOCKET"}
+    if socket:
+        environment["HWDAEMON_SOCKET"] = socket
+    return run([HWCTL, *arguments], env=environment).stdout
 
 
 def read(path):
@@ -76,6 +80,13 @@ class Written:
     has_exif: bool = False
     has_depth: bool = False
     has_thumbnail: bool = True
+    # Primaries, transfer function, matrix and full range (H.273).
+    code_points: tuple = (1, 13, 6, 1)
+    # The samples of the cover's thumbnail and the luma of its depth and gain map, as hwctl decodes them.
+    thumbnail: bytes = b""
+    maps: dict = dataclasses.field(default_factory=dict)
+    # The daemon that codes it; None for one of its own, without hardware.
+    socket: str = None
 
     @property
     def is_sequence(self):
@@ -107,10 +118,14 @@ def turned_source(folder):
 
 def encode(written, inputs):
     """Writes a file; then decodes it for what other readers are compared with."""
-    hwctl("encode", "--quality", "0.7", *written.options, *inputs, written.path)
+    report = json.loads(hwctl("encode", "--json", "--quality", "0.7", *written.options, *inputs, written.path, socket=written.socket))
+    if report["UsingHardwareAcceleratedVideoEncoder"] != bool(written.socket):
+        raise Failed(f"{report['EncoderID']} wrote it")
     if written.is_sequence:
         return describe_sequence(written)
-    items = sorted(picture["item"] for picture in json.loads(hwctl("info", "--json", written.path))["pictures"])
+    described = json.loads(hwctl("info", "--json", written.path))["pictures"]
+    describe_related(written, described[0])
+    items = sorted(picture["item"] for picture in described)
     if len(items) != len(written.pictures):
         raise Failed(f"hwctl info shows {len(items)} pictures")
     for item, picture in zip(items, written.pictures):
@@ -135,14 +150,37 @@ def describe(written, picture, option):
         raise Failed(f"the picture as hwctl decodes it has {picture.quality:.1f} dB")
 
 
+def describe_related(written, info):
+    """Decodes the thumbnail and the maps of the cover, and compares them with what they were made of."""
+    stem = os.path.splitext(written.path)[0]
+    for thumbnail in info["thumbnails"]:
+        for ending in ("png", "yuv"):
+            hwctl("decode", "--item", str(thumbnail["item"]), written.path, f"{stem}-thumbnail.{ending}")
+        written.thumbnail = read(stem + "-thumbnail.yuv")
+        scale = f"scale={thumbnail['width']}:{thumbnail['height']}:flags=area,"
+        multiplied = MULTIPLIED if written.alpha == "premultiplied" else ""
+        quality = psnr(stem + "-thumbnail.png", written.cover.source, COLOR, multiplied + scale)
+        if quality < 34:
+            raise Failed(f"the thumbnail as hwctl decodes it has {quality:.1f} dB")
+    for kind, option in (("depth", "--depth-map"), ("gainmap", "--gain-map")):
+        if option in written.options:
+            for ending in ("png", "yuv"):
+                hwctl("decode", "--aux", kind, written.path, f"{stem}-map.{ending}")
+            samples = read(stem + "-map.yuv")
+            written.maps[kind] = samples[:len(samples) * 2 // 3]
+            quality = psnr(stem + "-map.png", written.options[written.options.index(option) + 1], "format=gray")
+            if quality < 38:
+                raise Failed(f"the {kind} as hwctl decodes it has {quality:.1f} dB")
+
+
 def describe_sequence(written):
     for number, picture in enumerate(written.pictures, 1):
         describe(written, picture, ["--frame", str(number)])
     return written
 
 
-def write_all(folder):
-    """Yields each kind of file."""
+def write_all(folder, hardware=None):
+    """Yields each kind of file; hardware is the socket of a daemon that has some."""
     def path(name):
         return os.path.join(folder, name)
 
@@ -150,19 +188,23 @@ def write_all(folder):
         source = make_source(folder, f"{name}.png", size)
         return encode(Written(name, path(f"{name}.heic"), size, [Picture(source)], options, checks, **more), [source])
 
-    pq = ["--profile", "main10", "--primaries", "2020", "--property", "TransferFunction=16"]
+    deep = ["--profile", "main10", "--primaries", "2020"]
+    pq, hlg = (deep + ["--property", f"TransferFunction={transfer}"] for transfer in (16, 18))
     yield plain("single", (400, 300), [], ["--expect-thumb"])
     yield plain("grid-odd", (1367, 901), [], ["--expect-grid", "2x3", "--expect-tile", "512", "--expect-thumb"])
     yield plain("whole-odd", (1001, 601), ["--tile", "0"], ["--expect-grid", "1x1"])
-    yield plain("pq-single", (400, 300), pq, ["--expect-thumb"], depth=10)
-    yield plain("pq-grid", (641, 480), pq, ["--expect-grid", "1x2", "--expect-thumb"], depth=10)
-    yield plain("p3", (640, 480), ["--primaries", "p3"], ["--expect-grid", "1x2"])
+    yield plain("pq-single", (400, 300), pq, ["--expect-thumb"], depth=10, code_points=(9, 16, 9, 1))
+    yield plain("pq-grid", (641, 480), pq, ["--expect-grid", "1x2", "--expect-thumb"], depth=10, code_points=(9, 16, 9, 1))
+    yield plain("hlg", (640, 480), hlg, ["--expect-grid", "1x2", "--expect-thumb"], depth=10, code_points=(9, 18, 9, 1))
+    yield plain("p3", (640, 480), ["--primaries", "p3"], ["--expect-grid", "1x2"], code_points=(12, 13, 6, 1))
+    if hardware:
+        yield plain("hardware-grid", (1100, 601), [], ["--expect-grid", "2x3", "--expect-tile", "512", "--expect-thumb"], socket=hardware)
     for mode in ("straight", "premultiplied"):
         source = make_source(folder, f"{mode}.png", (701, 301), alpha=True)
         yield encode(Written(f"alpha-{mode}", path(f"{mode}.heic"), (701, 301), [Picture(source)], ["--alpha", mode],
                              ["--expect-alpha", mode], alpha=mode), [source])
     small = make_source(folder, "depth.png", (200, 134))
-    yield plain("depth", (600, 400), ["--depth-map", small], ["--expect-depth"], has_depth=True)
+    yield plain("depth", (600, 400), ["--depth-map", small, "--depth-range", "1.5:4.25"], ["--expect-depth"], has_depth=True)
     yield plain("gain-map", (600, 400), ["--gain-map", small], [])
     lying, upright = turned_source(folder)
     yield encode(Written("turned-exif", path("turned.heic"), (400, 640), [Picture(upright)], ["--exif", "copy"],
@@ -174,3 +216,6 @@ def write_all(folder):
     yield encode(Written("sequence", path("sequence.heics"), (201, 121), [Picture(source) for source in several],
                          ["--alpha", "straight", "--frame-rate", "10", "--cover", "3"], [], alpha="straight", primary=2,
                          has_thumbnail=False), several)
+    several = [make_source(folder, f"plain-{index}.png", (201, 121), hue=60 * index) for index in range(3)]
+    yield encode(Written("sequence-plain", path("plain.heics"), (201, 121), [Picture(source) for source in several],
+                         ["--frame-rate", "10"], [], has_thumbnail=False), several)

@@ -82,8 +82,31 @@ def libheif_samples(library):
                 require(libheif.samples(planes) == picture.samples, f"samples of item {item} differ")
                 if written.alpha:
                     require(planes[libheif.ALPHA][3] == picture.alpha, f"alpha of item {item} differs")
-        return "same samples" + (" and alpha" if written.alpha else "")
+                points = file.code_points(item)
+                require(points == written.code_points, f"the code points of item {item} are {points}")
+            seen = ["samples"] + (["alpha"] if written.alpha else [])
+            if not written.is_sequence:
+                seen += related_samples(file, items[written.primary], written)
+        return f"same {', '.join(seen)}; {'/'.join(map(str, written.code_points[:3]))}"
     return reader
+
+
+def related_samples(file, item, written):
+    """Compares the thumbnail and the maps of a picture; returns what there is."""
+    seen = []
+    thumbnails = file.related(item, "thumbnail")
+    require(len(thumbnails) == int(written.has_thumbnail), f"{len(thumbnails)} thumbnails")
+    for planes, _ in thumbnails:
+        require(libheif.samples(planes) == written.thumbnail, "samples of the thumbnail differ")
+        seen.append("thumbnail")
+    for kind, name, urn in (("depth", "depth_image", ""), ("gainmap", "auxiliary_image", "urn:com:apple:photo:2020:aux:hdrgainmap")):
+        found = file.related(item, name)
+        require(len(found) == int(kind in written.maps), f"{len(found)} pictures of {kind}")
+        for planes, theirs in found:
+            require(theirs == urn, f"the URN is {theirs}")
+            require(planes[0][3] == written.maps[kind], f"samples of {kind} differ")
+            seen.append(kind)
+    return seen
 
 
 def pillow(written, folder):
@@ -119,10 +142,15 @@ def exiftool(written, _):
     shown = (tags["ImageWidth"], tags["ImageHeight"])
     # It does not turn the picture.
     require(shown in (written.size, written.size[::-1]) if written.has_exif else shown == written.size, f"the size is {shown}")
+    text = "size"
+    if not written.is_sequence:
+        points = tuple(tags.get(name) for name in ("ColorPrimaries", "TransferCharacteristics", "MatrixCoefficients"))
+        require(points == written.code_points[:3], f"the code points are {points}")
+        text += f", {'/'.join(map(str, points))}"
     if written.has_exif:
         require((tags.get("Make"), tags.get("ISO"), tags.get("Orientation")) == ("Maker", 200, 1), "Exif is not right")
-        return "size, Exif, Orientation 1"
-    return "size"
+        text += ", Exif, Orientation 1"
+    return text
 
 
 def part(plane, width, columns, rows):
@@ -152,10 +180,13 @@ def ffmpeg(program):
 
         listing, step = streams(program, written.path), 2 if written.depth > 8 else 1
         if written.is_sequence:
-            # The first track; pictures have no language.
-            track = re.search(r"Stream #(0:\d+)\S*\(und\): Video", listing)
-            require(track, "no track")
-            return sequence(read(decode(track[1], "-f", "rawvideo")), written)
+            # The tracks; pictures have no language.
+            tracks = re.findall(r"Stream #(0:\d+)\S*\(und\): Video", listing)
+            require(len(tracks) == (2 if written.alpha else 1), f"{len(tracks)} tracks")
+            text = sequence(read(decode(tracks[0], "-f", "rawvideo")), written)
+            if written.alpha:
+                text += alpha_sequence(read(decode(tracks[1], "-f", "rawvideo")), written)
+            return text
         # A grid of one tile is a stream, which is not cropped.
         is_grid = "Tile Grid" in listing and written.name != "whole-odd"
         first = "[0:g:%d]" if is_grid else "0:v:%d"
@@ -199,6 +230,16 @@ def sequence(frames, written):
     return f"same samples, {count} frames"
 
 
+def alpha_sequence(frames, written):
+    """Compares the frames of the track of alpha."""
+    count, (columns, rows) = len(written.pictures), (side & ~1 for side in written.size)
+    one = len(frames) // count
+    for index, picture in enumerate(written.pictures):
+        found = shown_part(frames[index * one:(index + 1) * one], written.size, 1)[:columns * rows]
+        require(found == part(picture.alpha, written.size[0], columns, rows), f"alpha of frame {index + 1} differs")
+    return ", alpha too"
+
+
 def streams(program, path):
     """What FFmpeg lists of a file; it ends with an error, because it has no output."""
     return subprocess.run([program, "-hide_banner", "-i", path], stderr=subprocess.PIPE, check=False).stderr.decode()
@@ -217,6 +258,43 @@ def new_ffmpeg():
     package = importlib.util.find_spec("imageio_ffmpeg")
     programs = glob.glob(os.path.join(os.path.dirname(package.origin), "binaries", "ffmpeg-*")) if package else []
     return programs[0] if programs else None
+
+
+def version(command, pattern):
+    """What a program says of its version; None where it says nothing."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    found = re.search(pattern, done.stdout.decode(errors="replace"))
+    return found[1] if found else None
+
+
+def versions():
+    """The versions of the readers that are installed, by what the columns call them.
+
+    Raises Failed for a version that is not the column's.
+    """
+    found, (library, program) = {}, (libheif.load(), new_ffmpeg())
+    if shutil.which("heif-info") and shutil.which("heif-convert"):
+        found["heif-info 1.15"], found["heif-convert 1.15"] = (
+            version([name], r"libheif version: ([\d.]+)") for name in ("heif-info", "heif-convert"))
+    if library:
+        found["libheif 1.23"] = library.heif_get_version().decode()
+        found["heif-info 1.23"] = version([f"{libheif.folder()}/bin/heif-info", "--version"], r"^([\d.]+)")
+    if importlib.util.find_spec("pillow_heif"):
+        import pillow_heif
+        found["pillow-heif"] = f"{pillow_heif.__version__} with libheif {pillow_heif.libheif_version()}"
+    if shutil.which("exiftool"):
+        found["exiftool"] = version(["exiftool", "-ver"], r"([\d.]+)")
+    if program:
+        found["FFmpeg ≥ 8"] = version([program, "-version"], r"ffmpeg version n?([\d.]+)")
+    for name, number in found.items():
+        wanted = re.search(r"[\d.]+$", name)
+        if not wanted:
+            continue
+        digits = [int(part) for part in (number or "0").split(".")]
+        least = [int(part) for part in wanted[0].split(".")]
+        is_right = digits[:1] >= least if "≥" in name else digits[:2] == least
+        require(is_right, f"the column {name} needs that version, but {number} is installed")
+    return found
 
 
 def all_readers(checker_path):
