@@ -88,6 +88,7 @@ bench: release
 lint:
 	swift format lint --strict --recursive Sources Tests Plugins Benchmarks/Sources Benchmarks/Package.swift Package.swift
 	@scripts/check-sources
+	@scripts/check-admin-guide --lines
 
 fuzz:
 	@scripts/fuzz

