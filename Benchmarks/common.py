@@ -107,12 +107,15 @@ def table(head, rows):
 
 
 class Daemon:
-    """hwdaemon on a socket in a folder, within a with block."""
+    """hwdaemon on a socket in a folder, within a with block; settings are those of --set, such as "SpareWorkers=0"."""
 
-    def __init__(self, folder, **env):
+    def __init__(self, folder, *settings, **env):
         self.socket = os.path.join(folder, "bench.sock")
         self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
-        self.process = subprocess.Popen([f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=self.env)
+        command = [f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"]
+        for setting in settings:
+            command += ["--set", setting]
+        self.process = subprocess.Popen(command, env=self.env)
         for _ in range(200):
             if os.path.exists(self.socket):
                 break
@@ -134,6 +137,22 @@ class Daemon:
     def resident(self):
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    def workers(self, name):
+        """The process ids of its workers of a program, as /proc/PID/comm names it."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/stat") as stat:
+                    text = stat.read()
+            except OSError:
+                continue
+            comm, parent = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()[1]
+            if comm == name and int(parent) == self.process.pid:
+                found.append(int(entry))
+        return found
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -11,6 +11,9 @@ from common import ROUNDS, SECONDS, SESSION_BENCH, Daemon, table
 from figures import FIGURES
 
 BATCHES = 4
+# The most that others may raise the latency, and the share of frames that may be dropped beyond those dropped alone: on a virtual
+# machine even a session that runs alone drops a frame now and then.
+LATENCY_GOAL, DROP_GOAL = 1.5, 0.01
 
 
 def start(daemon, *arguments, other=False):
@@ -34,7 +37,7 @@ def beside_batches(daemon, frames, seconds, priority):
 
 
 def fairness(folder):
-    """A RealTime session of 640x360 at 30 fps: p90 of its latency, and its rate."""
+    """A RealTime session of 640x360 at 30 fps: p90 of its latency, its rate, and the frames that it dropped."""
     os.chmod(folder, 0o755)
     seconds = max(3, int(SECONDS))
     frames = 30 * seconds
@@ -52,17 +55,26 @@ def fairness(folder):
                 cases[name].append(live)
                 rates[name].append(rate)
             pair = [start(daemon, "live", frames) for _ in range(2)]
-            cases["beside another RealTime session"].append(max((result(live) for live in pair), key=lambda one: one["p90_ms"]))
+            both = [result(live) for live in pair]
+            cases["beside another RealTime session"].append(
+                {**max(both, key=lambda one: one["p90_ms"]), "dropped": max(one["dropped"] for one in both)})
     alone = [one["p90_ms"] for one in cases["alone"]]
+    allowed_drops = sum(one["dropped"] for one in cases["alone"]) + DROP_GOAL * frames * len(alone)
     rows = []
     for name, results in cases.items():
         rounds = [one["p90_ms"] / base for one, base in zip(results, alone)]
         ratio = statistics.median(rounds)
         if name != "alone":
             FIGURES.record(f"p90 of a RealTime session over alone, {name}", rounds)
-        rows.append((name, f"{statistics.median(one['p90_ms'] for one in results):.1f} ms", f"{ratio:.2f}",
-                     f"{statistics.median(one['fps'] for one in results):.1f}",
+        speeds = [one["fps"] for one in results]
+        FIGURES.record(f"frames per second of a RealTime session, {name}", speeds, "fps", better="more")
+        speed = statistics.median(speeds)
+        dropped = sum(one["dropped"] for one in results)
+        goal = f"≤ {LATENCY_GOAL}, at most 1 % dropped beyond alone"
+        reached = ratio <= LATENCY_GOAL and dropped <= allowed_drops
+        rows.append((name, f"{statistics.median(one['p90_ms'] for one in results):.1f} ms", f"{ratio:.2f}", f"{speed:.2f}",
+                     f"{dropped} of {frames * len(results)}",
                      f"{statistics.median(rates[name]):.1f}" if rates[name] else "–",
-                     "–" if name == "alone" else "≤ 1.5, 30 fps"))
+                     "–" if name == "alone" else f"{goal}: {'reached' if reached else 'missed'}"))
     return ("A RealTime session of 640x360 at 30 fps:\n\n"
-            + table(["case", "p90 of the latency", "over alone", "fps", "fps of the others together", "goal"], rows))
+            + table(["case", "p90 of the latency", "over alone", "fps", "frames dropped", "fps of the others together", "goal"], rows))

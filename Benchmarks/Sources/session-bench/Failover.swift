@@ -10,7 +10,8 @@ private func open(
     if inHardware {
         parameters = CreateCompressionSession.Parameters(
             width: width, height: height, pixelFormat: .nv12, timeBase: Rational(1),
-            encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
+            encoderSpecification: [.requireHardware: .bool(true)],
+            properties: [.quality: .double(0.5), .verifyOutput: .string("sampled")])
     }
     parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
     let session = try CompressionSession(daemon, parameters)
@@ -34,18 +35,73 @@ private func sharedMemory() -> Int {
     return 0
 }
 
-/// Time of a software session whose frames are kept or not, and the memory that it adds to this process.
-func keptFrames(_ daemon: Daemon, _ keepsFrames: Bool, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, inHardware: false, keepsFrames: keepsFrames)
+/// CPU time of this process, in milliseconds.
+private func processorTime() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+}
+
+/// Time of a session whose frames are kept or not, and the memory that it adds to this process.
+func keptFrames(
+    _ daemon: Daemon, _ keepsFrames: Bool, inHardware: Bool, frames: Int
+) throws -> [String: PropertyValue] {
+    let (session, pool) = try open(daemon, inHardware: inHardware, keepsFrames: keepsFrames)
     defer { session.invalidate() }
-    let before = sharedMemory()
+    let (before, cpu) = (sharedMemory(), processorTime())
     let start = ContinuousClock.now
     try pump(session, pool, .nv12, (1280, 720), count: frames)
     let size = FrameLayout.packed(.nv12, width: 1280, height: 720).size
     return [
-        "ms": .double(milliseconds(since: start)), "bytes": .int(Int64(sharedMemory() - before)),
+        "ms": .double(milliseconds(since: start)), "cpu_ms": .double(processorTime() - cpu),
+        "bytes": .int(Int64(sharedMemory() - before)),
         "reported_bytes": .int(Int64((session.created.maxFramesHeld ?? 0) * size)),
     ]
+}
+
+/// Time of a software session that decodes 720p and keeps its packets or not.
+func keptPackets(_ daemon: Daemon, _ keepsPackets: Bool, count: Int) throws -> [String: PropertyValue] {
+    // A group of pictures, again and again.
+    let groupSize = 60
+    var format: [UInt8] = []
+    var group: [(bytes: [UInt8], pts: Int64)] = []
+    let (encoder, pool) = try open(daemon, inHardware: false)
+    try pump(encoder, pool, .nv12, (1280, 720), count: groupSize) { event in
+        if case .formatDescription(let record) = event { format = record }
+        if case .packet(let packet) = event { group.append((Array(packet.bytes), packet.description.pts)) }
+    }
+    encoder.invalidate()
+    let session = try DecompressionSession(
+        daemon,
+        CreateDecompressionSession.Parameters(
+            formatDescription: format, timeBase: Rational(1),
+            decoderSpecification: [.enableHardwareDecoder: .bool(false)],
+            properties: [.replaysAfterFailure: .bool(keepsPackets)]))
+    defer { session.invalidate() }
+    let cpu = processorTime()
+    let start = ContinuousClock.now
+    var (sent, pictures, isFinished) = (0, 0, false)
+    while !isFinished {
+        while sent < count, session.hasRoom() {
+            let packet = group[sent % groupSize]
+            let pts = packet.pts + Int64(sent / groupSize * groupSize)
+            try packet.bytes.withUnsafeBytes { _ = try session.decode($0, pts: pts, duration: 1) }
+            sent += 1
+            if sent == count { try session.finishDelayedFrames() }
+        }
+        switch try session.nextEvent(timeout: .milliseconds(1)) {
+        case .frame(let frame):
+            pictures += 1
+            try session.release(frame)
+        case .finished: isFinished = true
+        case .report, nil:
+            guard milliseconds(since: start) < 120_000 else {
+                throw ClientError(.connectionFailed, "the pictures did not come within 120 s")
+            }
+        }
+    }
+    guard pictures == count else { throw ClientError(.connectionFailed, "\(pictures) of \(count) pictures came") }
+    return ["ms": .double(milliseconds(since: start)), "cpu_ms": .double(processorTime() - cpu)]
 }
 
 /// Times from the call that meets the death of a hardware session's process until the next packet, in milliseconds.

@@ -30,49 +30,87 @@ func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
     return (pool, layouts)
 }
 
-/// A RealTime session of 640x360 whose source gives 30 frames a second and drops those for which two others still wait.
-///
-/// The result has the 90th percentile of the milliseconds from a frame to its packet, and the packets a second.
-func live(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
-    var parameters = parameters(.nv12, 640, 360, preset: "medium")
-    parameters.properties?[PropertyKey.realTime.rawValue] = .bool(true)
-    parameters.properties?[PropertyKey.expectedFrameRate.rawValue] = .int(30)
-    let session = try CompressionSession(daemon, parameters)
-    defer { session.invalidate() }
-    let (pool, layouts) = try movingFrames(640, 360, count: 8)
-    try session.addPool(pool, id: 1)
-    try session.prepare()
-    let clock = ContinuousClock()
-    var sent: [Int64: ContinuousClock.Instant] = [:]
-    var latencies: [Double] = []
-    func receive(until time: ContinuousClock.Instant) throws {
-        repeat {
-            let rest = max(.zero, time - clock.now)
-            while let event = try session.nextEvent(timeout: rest > .milliseconds(1) ? rest : .zero) {
-                guard case .packet(let packet) = event else { continue }
-                if let start = sent.removeValue(forKey: packet.description.pts) {
-                    latencies.append(milliseconds(since: start))
-                }
-                try session.release(packet)
-                if clock.now >= time { return }
-            }
-        } while clock.now < time
+/// A RealTime session, and what became of its frames.
+private struct LiveSession {
+    private let session: CompressionSession
+    private let pool: FramePool
+    private let layouts: [FrameLayout]
+    private var sent: [Int64: ContinuousClock.Instant] = [:]
+    /// Milliseconds from a frame to its packet.
+    private(set) var latencies: [Double] = []
+    private(set) var dropped = 0
+    private var isCompleted = false
+
+    init(_ daemon: Daemon) throws {
+        var parameters = parameters(.nv12, 640, 360, preset: "medium")
+        parameters.properties?[PropertyKey.realTime.rawValue] = .bool(true)
+        parameters.properties?[PropertyKey.expectedFrameRate.rawValue] = .int(30)
+        session = try CompressionSession(daemon, parameters)
+        (pool, layouts) = try movingFrames(640, 360, count: 8)
+        try session.addPool(pool, id: 1)
+        try session.prepare()
     }
-    let start = clock.now
-    for number in 0..<frames {
-        try receive(until: start + .nanoseconds(Int64(number) * 1_000_000_000 / 30))
-        guard sent.count < 2 else { continue }
-        sent[Int64(number)] = clock.now
+
+    /// Takes what comes until a moment, or until the end.
+    mutating func receive(until time: ContinuousClock.Instant) throws {
+        repeat {
+            let rest = max(.zero, time - .now)
+            while let event = try session.nextEvent(timeout: rest > .milliseconds(1) ? rest : .zero) {
+                if case .packet(let packet) = event {
+                    if let start = sent.removeValue(forKey: packet.description.pts) {
+                        latencies.append(milliseconds(since: start))
+                    }
+                    try session.release(packet)
+                } else if case .completed = event {
+                    isCompleted = true
+                }
+                if isCompleted || .now >= time { return }
+            }
+        } while .now < time
+    }
+
+    /// Sends a frame, or drops it where two others wait.
+    mutating func send(_ number: Int) throws {
+        guard sent.count < 2 else {
+            dropped += 1
+            return
+        }
+        sent[Int64(number)] = .now
         try session.encode(
             EncodeFrame(
                 frameID: UInt64(number), pts: Int64(number), duration: 1, poolID: 1, layout: layouts[number % 8]))
     }
-    try receive(until: start + .nanoseconds(Int64(frames) * 1_000_000_000 / 30))
-    let seconds = milliseconds(since: start) / 1000
-    guard !latencies.isEmpty else { throw ClientError(.connectionFailed, "no packet came") }
+
+    /// Takes the packets of the frames that wait when the source ends.
+    mutating func finish() throws {
+        let end = ContinuousClock.now + .seconds(30)
+        try session.complete()
+        while !isCompleted, .now < end { try receive(until: end) }
+        session.invalidate()
+    }
+}
+
+/// A RealTime session of 640x360 whose source gives 30 frames a second and drops those for which two others still wait.
+///
+/// The result has the 90th percentile of the milliseconds from a frame to its packet, the frames that were sent and dropped, and the
+/// packets of all of them over the time for which the source gave frames.
+func live(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
+    var session = try LiveSession(daemon)
+    let start = ContinuousClock.now
+    for number in 0..<frames {
+        try session.receive(until: start + .nanoseconds(Int64(number) * 1_000_000_000 / 30))
+        try session.send(number)
+    }
+    try session.receive(until: start + .nanoseconds(Int64(frames) * 1_000_000_000 / 30))
+    try session.finish()
+    let (latencies, sent) = (session.latencies, frames - session.dropped)
+    guard latencies.count == sent, sent > 0 else {
+        throw ClientError(.connectionFailed, "of \(sent) frames that were sent, \(latencies.count) came back")
+    }
     return [
         "p50_ms": .double(percentile(latencies, 0.5)), "p90_ms": .double(percentile(latencies, 0.9)),
-        "fps": .double(Double(latencies.count) / seconds),
+        "sent": .int(Int64(sent)), "dropped": .int(Int64(session.dropped)),
+        "fps": .double(Double(sent) * 30 / Double(frames)),
     ]
 }
 

@@ -13,7 +13,8 @@ private struct TransferBench {
     let session: TransferSession
     /// Bytes of one copy: it moves as many bytes as a conversion reads and writes.
     let copySize: Int
-    let threadCount = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    /// Threads of the copy: as many as the session's device names ("CPU, AVX2, 4 threads"), else one for each processor.
+    let threadCount: Int
     private let from, to: (layout: FrameLayout, size: Int)
     private let source: SharedMemory
     private let target: SharedMemory
@@ -27,6 +28,10 @@ private struct TransferBench {
             CreateTransferSession.Parameters(
                 width: Self.width, height: Self.height, source: Self.image(formats.0),
                 target: Self.image(formats.1), device: device))
+        let words = session.created.device.split(separator: " ")
+        threadCount =
+            words.firstIndex(where: { $0.hasPrefix("thread") }).flatMap { $0 > 0 ? Int(words[$0 - 1]) : nil }
+            ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         source = try SharedMemory(creating: "bench-source", size: from.size)
         target = try SharedMemory(creating: "bench-target", size: to.size)
         guard let samples = source.mutableBytes, let result = target.mutableBytes else {
@@ -107,6 +112,9 @@ func transfer(
         "bytes_moved": .int(Int64(bench.copySize) * 2),
         "convert_ms": .double(percentile(converted, 0.5)), "memcpy_ms": .double(percentile(copied, 0.5)),
         "convert_best_ms": .double(percentile(converted, 0)), "memcpy_best_ms": .double(percentile(copied, 0)),
+        // The median of each round's ratio: a conversion and a copy ran one after the other, so that a change of the machine's speed
+        // affects both.
+        "ratio": .double(percentile(zip(converted, copied).map { $0 / $1 }, 0.5)),
     ]
 }
 
@@ -117,7 +125,7 @@ func transfers(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] 
         for formats in [(format, PixelFormat.rgba16f), (.rgba16f, format)] {
             let result = try transfer(daemon, rounds: rounds, formats: formats)
             let name = "\(formats.0.rawValue)-\(formats.1.rawValue)"
-            for key in ["convert_best_ms", "memcpy_best_ms"] { found["\(name) \(key)"] = result[key] }
+            for key in ["convert_best_ms", "ratio"] { found["\(name) \(key)"] = result[key] }
         }
     }
     return found

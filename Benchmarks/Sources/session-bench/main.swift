@@ -42,9 +42,10 @@ func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     ]
 }
 
-/// Sends `count` frames of whatever the pool contains and fetches every packet.
+/// Sends `count` frames of whatever the pool contains, and passes on every event before its memory is released.
 func pump(
-    _ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int
+    _ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int,
+    _ receive: (CompressionSession.Event) -> Void = { _ in }
 ) throws {
     var slots: [UInt64: FramePool.Slot] = [:]
     var sent = 0
@@ -64,6 +65,7 @@ func pump(
             if milliseconds(since: start) < 60_000 { continue }
             throw ClientError(.connectionFailed, "no event came within 60 s")
         }
+        receive(event)
         switch event {
         case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
         case .packet(let packet): try session.release(packet)
@@ -141,8 +143,12 @@ do {
     case "transfers": result = try transfers(daemon, rounds: count)
     case "scaling-p010": result = try scaling(daemon, .p010, frames: count)
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
-    case "kept": result = try keptFrames(daemon, true, frames: count)
-    case "not-kept": result = try keptFrames(daemon, false, frames: count)
+    case "kept", "not-kept":
+        result = try keptFrames(daemon, arguments[1] == "kept", inHardware: false, frames: count)
+    case "kept-hardware", "not-kept-hardware":
+        result = try keptFrames(daemon, arguments[1] == "kept-hardware", inHardware: true, frames: count)
+    case "kept-packets", "not-kept-packets":
+        result = try keptPackets(daemon, arguments[1] == "kept-packets", count: count)
     case "verification": result = try verification(daemon, frames: count)
     case "recovery": result = try recovery(daemon, rounds: count)
     case "live": result = try live(daemon, frames: count)
@@ -152,7 +158,8 @@ do {
     default:
         print(
             "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
-                + "kept|not-kept|recovery|verification|live COUNT, session-bench batch SECONDS [normal|background]"
+                + "kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
+                + "live COUNT, session-bench batch SECONDS [normal|background]"
         )
         exit(64)
     }
