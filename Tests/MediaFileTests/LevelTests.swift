@@ -177,8 +177,9 @@ import Testing
         // Every sample of level 1 becomes one of level 0, and the other way round.
         try MovieFileTests.finish(whole) { movie throws(BoxError) in
             try movie.forEach { box throws(BoxError) in
-                guard box.type == "sbgp", box.fields[4..<8].elementsEqual("tscl".utf8) else { return }
-                for place in stride(from: 19, to: box.fields.count, by: 8) { box.fields[place] ^= 3 }
+                if box.type == "sbgp", box.fields[4..<8].elementsEqual("tscl".utf8) {
+                    for place in stride(from: 19, to: box.fields.count, by: 8) { box.fields[place] ^= 3 }
+                }
             }
         }
         let info = try MediaInfo(path: whole).video[0]

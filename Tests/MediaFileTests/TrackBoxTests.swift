@@ -21,7 +21,7 @@ struct BoxWalk {
         while rest.count >= 8 {
             let size = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             let type = String(decoding: rest.dropFirst(4).prefix(4), as: UTF8.self)
-            guard size >= 8, size <= rest.count else { return }
+            guard size >= 8, size <= rest.count else { break }
             let body = rest.dropFirst(8).prefix(size - 8)
             let name = parent.isEmpty ? type : "\(parent)/\(type)"
             if bodies[name] == nil { bodies[name] = Array(body) }

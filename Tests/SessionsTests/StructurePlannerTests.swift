@@ -49,9 +49,10 @@ struct DecoderModel {
     private var waiting: Int { buffer.values.count { $0 } }
 
     private mutating func bumpOne() {
-        guard let poc = buffer.filter(\.value).keys.min() else { return }
-        shown.append(start + poc)
-        buffer[poc] = references.contains(poc) ? false : nil
+        if let poc = buffer.filter(\.value).keys.min() {
+            shown.append(start + poc)
+            buffer[poc] = references.contains(poc) ? false : nil
+        }
     }
 
     mutating func bump(downTo count: Int) { while waiting > count { bumpOne() } }

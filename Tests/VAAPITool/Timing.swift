@@ -33,7 +33,7 @@ enum Timing {
             if index % 2 == 0 { copied.append(copy.time(index / 2)) }
             let source = sources[index % 4]
             try source.bytes.withUnsafeBytes { bytes in
-                guard let base = bytes.baseAddress else { return }
+                guard let base = bytes.baseAddress else { fatalError("a picture without memory") }
                 let planes = source.layout.planes(at: base)
                 let before = threadTime()
                 try encoder.encode(

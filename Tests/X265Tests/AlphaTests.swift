@@ -54,7 +54,6 @@ import Testing
             var stream: [UInt8] = []
             func put(_ unit: ArraySlice<UInt8>) throws {
                 let header = try NALUnitHeader(nal: unit)
-                guard header.nuhLayerId == id || header.nalUnitType == .vps else { return }
                 var unit = Array(unit)
                 if header.nalUnitType == .vps {
                     var vps = try VideoParameterSet(nal: unit)
@@ -63,7 +62,7 @@ import Testing
                     unit = try vps.nalUnit()
                 }
                 unit[1] &= 7
-                AnnexB.append(unit, to: &stream)
+                if header.nuhLayerId == id || header.nalUnitType == .vps { AnnexB.append(unit, to: &stream) }
             }
             for unit in record.nalUnits { try put(unit[...]) }
             for (_, bytes) in pictures {

@@ -41,9 +41,10 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.temporalLevel < 3 || $0.nalUnitType & 1 == 0 })
         let held = try X265Delay(try job.configuration(.x265)).framesHeld
         #expect(result.maxHeld <= held, "\(result.maxHeld) frames were held, not \(held)")
-        guard levels.contains(3) else { return }
-        let faults = try TemporalStreams.faults(result, levels: levels, usesLibde265: usesLibde265)
-        #expect(faults.isEmpty, "\(frames) frames, \(job.forced.sorted()): \(faults)")
+        if levels.contains(3) {
+            let faults = try TemporalStreams.faults(result, levels: levels, usesLibde265: usesLibde265)
+            #expect(faults.isEmpty, "\(frames) frames, \(job.forced.sorted()): \(faults)")
+        }
     }
 
     @Test(arguments: Array(1...20) + [100, 101, 102, 103])

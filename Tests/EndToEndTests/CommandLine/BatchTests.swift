@@ -140,8 +140,12 @@ extension EndToEndFaults {
             #expect(quiet.errors.isEmpty)
             let own = try Programs.hwctl(["encode", "-v", "--preset", "ultrafast", input, path("v.mov")])
             #expect(own.status == 0 && own.errors.contains("using a private one"))
+            // The private daemon's log, whose lines have a level.
+            #expect(
+                own.errorLines.contains { $0.contains("hwdaemon") && !$0.hasPrefix("hwctl: ") }, "\(own.errors)")
             let normal = try Programs.hwctl(["encode", "--preset", "ultrafast", input, path("n.mov")])
             #expect(normal.status == 0 && !normal.errors.contains("using a private one"))
+            #expect(!normal.errorLines.contains { !$0.hasPrefix("hwctl: ") }, "\(normal.errors)")
             let line = try #require(normal.errorLines.last)
             #expect(line.contains(" of the input") && line.contains("KiB"), "\(line)")
         }

@@ -58,10 +58,24 @@ extension EndToEndFaults {
                     return !workers.isEmpty
                 }
                 try #require(found, "no worker runs: \(hwctl.errorsSoFar)")
+                // The daemon starts while hwctl still loads, and on a busy machine long before hwctl waits for signals.
+                let isReady = eventually(within: 20) { Self.awaitsInterrupt(pid) }
+                try #require(isReady, "no signal is handled: \(hwctl.errorsSoFar)")
                 // Lets it get into the middle of its work.
                 usleep(700_000)
                 try #require(try hwctl.child.tryReap() == nil, "hwctl was done too soon: \(hwctl.errorsSoFar)")
                 #expect(!processes.contains { !$0.isRunning })
+            }
+
+            /// Whether a process handles SIGINT, or blocks it to read it from a descriptor (proc(5): SigCgt, SigBlk).
+            private static func awaitsInterrupt(_ pid: Int32) -> Bool {
+                let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+                return status.split(separator: "\n").contains { line in
+                    guard line.hasPrefix("SigCgt:") || line.hasPrefix("SigBlk:"),
+                        let mask = line.split(separator: "\t").last.flatMap({ UInt64($0, radix: 16) })
+                    else { return false }
+                    return mask & 1 << UInt64(SIGINT - 1) != 0
+                }
             }
 
             /// Expects the daemon and its worker to end and nothing to be left in the folder.
@@ -134,7 +148,8 @@ extension EndToEndFaults {
             let output = encode.folder.path("out.mov")
             try Data("older".utf8).write(to: URL(fileURLWithPath: output))
             try encode.hwctl.child.kill(SIGINT)
-            #expect(try encode.hwctl.wait(seconds: 15).status == 130)
+            let run = try encode.hwctl.wait(seconds: 15)
+            #expect(run.status == 130, "\(run.errors)")
             #expect(try String(contentsOfFile: output, encoding: .utf8) == "older")
         }
     }

@@ -92,6 +92,15 @@ extension EndToEndFaults {
             }
         }
 
+        @Test("An input that is not recognized names ffmpeg's option")
+        func unrecognized() throws {
+            let run = try shell("head -c 100000 /dev/zero | hwctl encode - \(path("no.mov"))", status: 65)
+            #expect(
+                run.errorLines.count == 1
+                    && run.errors.contains("add -f nut or -f yuv4mpegpipe to ffmpeg's options"))
+            #expect(!server.folder.contents.contains("no.mov"))
+        }
+
         @Test("Three programs in a pipe keep every time", arguments: ["", "--copy"])
         func threePrograms(_ copy: String) throws {
             let coded = "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3 -c:a aac"
@@ -101,7 +110,10 @@ extension EndToEndFaults {
                 "ffmpeg -v error -i \(input) -c copy -f nut - | hwctl encode \(options) - - --to nut | "
                     + "ffmpeg -v error -i - -c copy \(path("out.nut"))")
             for stream in ["v:0", "a:0"] {
-                #expect(agree(try times(input, stream), try times(path("out.nut"), stream), within: 0.000_002))
+                let (old, new) = (try times(input, stream), try times(path("out.nut"), stream))
+                #expect(agree(old, new, within: 0.000_002))
+                let largest = zip(old, new).map { abs($0 - $1) }.max() ?? .infinity
+                print("three programs, \(copy) \(stream): \(old.count) packets, times differ by up to \(largest) s")
             }
         }
 

@@ -9,7 +9,7 @@ import Testing
 /// Verifies the outputs of the `hwctl encode` runs of all tests: each loss must be one that was asked for, or one that the
 /// run itself named.
 enum OutputCheck {
-    /// Which outputs are verified: all (`make receipts`, and the long tests of `make check`), or those of some small inputs (`make test`).
+    /// Which outputs are verified: all (`make check-receipts`, and the long tests of `make check`), or those of some small inputs (`make test`).
     private static let checksAll = ProcessInfo.processInfo.environment["HWDAEMON_TEST_RECEIPTS"] == "all"
     /// Bytes of an input that is small, and how many runs there are for each one that is verified.
     private static let (small, interval) = (100_000, UInt64(5))
