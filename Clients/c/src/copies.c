@@ -37,12 +37,6 @@ static bool is_refused(const hwd_session *session) {
     return hwdi_json_member(object, "ReplaysAfterFailure", &value) && hwdi_json_boolean(value, &wanted) && !wanted;
 }
 
-static void note_excess(replay *of) {
-    snprintf(of->notice, sizeof of->notice,
-             "the session ends if its process fails: %u frames would have to be kept, which take more than %d MiB", of->max_frames_held,
-             MAX_KEPT_BYTES >> 20);
-}
-
 void hwdi_keep_frames(hwd_session *session) {
     replay *of = session->replay;
     const hwd_session_info *info = &session->info;
@@ -56,10 +50,13 @@ void hwdi_keep_frames(hwd_session *session) {
     of->keeps_frames = of->max_frames_held <= most;
     of->copy_count = (uint32_t)(most < USUAL_COUNT ? most : USUAL_COUNT);
     if (of->copy_count < of->max_frames_held) of->copy_count = of->max_frames_held;
-    if (!of->keeps_frames) note_excess(of);
+    if (!of->keeps_frames)
+        snprintf(of->notice, sizeof of->notice,
+                 "the session ends if its process fails: %u frames would have to be kept, which take more than %d MiB", of->max_frames_held,
+                 MAX_KEPT_BYTES >> 20);
 }
 
-// Makes room for more copies in place of a pool that no worker has.
+// Replaces the pool of copies by a larger one; no worker has mapped it yet.
 static int grow_copies(replay *of, uint32_t count) {
     hwd_pool *pool = NULL;
     if (of->copies) {
@@ -89,8 +86,7 @@ int hwdi_keep_more(hwd_session *session, uint32_t max_frames_held) {
     of->max_frames_held = max_frames_held;
     if (!of->keeps_frames) return 0;
     uint64_t most = MAX_KEPT_BYTES / of->copy_size;
-    // What can be kept still serves the frames that were sent before; keeping ends with the frame that is too many.
-    if (max_frames_held > most) note_excess(of);
+    // A worker may announce more frames than fit: keeping stops at the first frame beyond the limit.
     uint32_t wanted = max_frames_held < most ? max_frames_held : (uint32_t)most;
     return wanted > of->copy_count ? grow_copies(of, wanted) : 0;
 }
@@ -113,11 +109,15 @@ void hwdi_free_copy(hwd_session *session, entry *frame) {
     frame->copy = -1;
 }
 
-// A free slot, or -1. The memory's pages are allocated with the copies that use them.
-static int32_t take_slot(replay *of) {
+// Makes the memory for copies; its pages are allocated with the copies that use them.
+static bool make_copies(replay *of) {
     if (!of->copied) of->copied = calloc(of->copy_count, sizeof *of->copied);
-    if (!of->copies && hwd_pool_create(of->copy_size * of->copy_count, &of->copies) < 0) return -1;
-    for (uint32_t i = 0; of->copied && i < of->copy_count; i++)
+    return of->copied && (of->copies || hwd_pool_create(of->copy_size * of->copy_count, &of->copies) == 0);
+}
+
+// A free slot, or -1.
+static int32_t take_slot(const replay *of) {
+    for (uint32_t i = 0; i < of->copy_count; i++)
         if (!of->copied[i]) return (int32_t)i;
     return -1;
 }
@@ -133,21 +133,26 @@ static uint8_t *planes_of(entry *frame) {
     return frame->payload + (frame->opcode == ENCODE_FRAME_WITH_METADATA ? 48 : 40);
 }
 
-// Copies a frame, and lets its message name the copy.
-static bool make_copy(hwd_session *session, entry *frame) {
+// Why frames are no longer kept.
+static const char too_many[] = "the encoder holds more frames than are kept", not_copied[] = "a frame could not be copied";
+
+// Copies a frame, and lets its message name the copy; NULL, or why that is not possible.
+static const char *make_copy(hwd_session *session, entry *frame) {
     replay *of = session->replay;
     const hwd_session_info *info = &session->info;
     hwd_plane source[HWD_MAX_PLANES] = {{0}}, target[HWD_MAX_PLANES];
     uint8_t *planes = planes_of(frame);
     hwd_pool *pool = hwdi_registered_pool(session, get_32(frame->payload + 24));
+    if (!pool || !make_copies(of)) return not_copied;
     int32_t slot = take_slot(of);
-    if (slot < 0 || !pool) return false;
+    if (slot < 0) return too_many;
     int count = hwd_layout(info->pixel_format, info->width, info->height, of->copy_size * (uint64_t)slot, target, NULL);
     for (int i = 0; i < count; i++) {
         source[i].offset = get_64(planes + PLANE_SIZE * i);
         source[i].stride = get_32(planes + PLANE_SIZE * i + 8);
     }
-    if (count < 0 || hwdi_check_planes(info->pixel_format, info->width, info->height, source, (uint32_t)count, pool->size)) return false;
+    if (count < 0 || hwdi_check_planes(info->pixel_format, info->width, info->height, source, (uint32_t)count, pool->size))
+        return not_copied;
     for (int i = 0; i < count; i++) {
         copy_plane(of->copies->bytes, &target[i], pool->bytes, &source[i]);
         put_64(planes + PLANE_SIZE * i, target[i].offset);
@@ -156,15 +161,15 @@ static bool make_copy(hwd_session *session, entry *frame) {
     put_32(frame->payload + 24, (uint32_t)COPIES_POOL);
     of->copied[slot] = true;
     frame->copy = slot;
-    return true;
+    return NULL;
 }
 
-// Gives up what is kept, because there is more than may be kept, or no memory for a copy.
-static void stop_keeping(hwd_session *session) {
+// Stops keeping frames, and says why in the notices.
+static void stop_keeping(hwd_session *session, const char *reason) {
     replay *of = session->replay;
     of->keeps_frames = false;
     of->stopped = true;
-    strcpy(of->notice, "the session ends if its process fails: the encoder holds more frames than are kept");
+    snprintf(of->notice, sizeof of->notice, "the session ends if its process fails: %s", reason);
     hwdi_open_gate(session);
     item *format = of->next_format;
     of->next_format = NULL;
@@ -195,10 +200,13 @@ static bool may_keep_all(const hwd_session *session) {
     return count * session->replay->copy_size <= MAX_KEPT_BYTES;
 }
 
-static bool keep(hwd_session *session, entry *frame) {
-    if (!make_copy(session, frame)) return false;
-    hwdi_return_frame(session, frame);
-    return true;
+// Keeps a frame that the worker has read; NULL, or why that is not possible.
+static const char *keep(hwd_session *session, entry *frame) {
+    if (!may_keep_all(session)) return too_many;
+    if (frame->returned || may_stay(session, frame)) return NULL;
+    const char *reason = make_copy(session, frame);
+    if (!reason) hwdi_return_frame(session, frame);
+    return reason;
 }
 
 void hwdi_did_read(hwd_session *session, entry *frame) {
@@ -208,8 +216,9 @@ void hwdi_did_read(hwd_session *session, entry *frame) {
         hwdi_return_frame(session, frame);
         hwdi_remove_entry(session, frame);
         hwdi_fold_properties(session);
-    } else if (!may_keep_all(session) || (!frame->returned && !may_stay(session, frame) && !keep(session, frame))) {
-        stop_keeping(session);
+    } else {
+        const char *reason = keep(session, frame);
+        if (reason) stop_keeping(session, reason);
     }
     hwdi_changed(session);
 }

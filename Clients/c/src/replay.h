@@ -59,7 +59,7 @@ bool hwdi_make_replay(hwd_session *session, const created *made);
 void hwdi_free_replay(replay *freed);
 // Decides whether frames are kept, by the properties and the memory that they would take.
 void hwdi_keep_frames(hwd_session *session);
-// Makes room for what another worker, which has no pool yet, holds.
+// Grows the copies for a new worker, before it gets the pool; 0, or an error.
 int hwdi_keep_more(hwd_session *session, uint32_t max_frames_held);
 
 // ---- gate.c

@@ -126,7 +126,8 @@ static int enter_worker(hwd_session *session, int fd, created *made) {
     session->at_eof = false;
     session->failed = 0;
     session->sending = true;
-    if (session->replay && hwdi_keep_more(session, made->max_frames_held) < 0) return hwdi_fail_errno(ENOMEM, "copies of frames");
+    int result = session->replay ? hwdi_keep_more(session, made->max_frames_held) : 0;
+    if (result < 0) return result;
     if (session->decoding) info->pixel_format = made->info.pixel_format;
     if (!hwdi_make_credits(session)) return hwdi_fail_errno(ENOMEM, "a session");
     struct epoll_event readable = {.events = EPOLLIN};

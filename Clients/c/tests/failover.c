@@ -2,7 +2,7 @@
 // failover ADDRESS NV12|YUVA WIDTHxHEIGHT IN OUT.hevc TIMES PROPERTIES [own|app] [KILL]: encodes every frame of a file while the
 // session's process fails, and writes the stream, without its alpha layer, and a line "number pts dts key" for each packet. Frames are
 // in the session's own memory, or in a pool of the program. KILL: after so many frames the session's process is killed. It prints
-// how often the session went on in another process, whether it is in hardware, how many packets had alpha, and its notices.
+// how often the session continued in another process, whether it is in hardware, how many packets had alpha, and its notices.
 #include "api.h"
 
 #include <poll.h>
