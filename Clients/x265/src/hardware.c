@@ -74,7 +74,7 @@ static int open_session(hardware *encoder, const x265_param *param, const char *
     return result < 0 ? result : prepare(encoder);
 }
 
-// What the driver does differently, and why the session went on in another process; null for nothing.
+// What the driver does differently, and why the session continued in another process; null for nothing.
 static void log_notices(hardware *encoder) {
     char *notices;
     if (hwd_copy_properties(encoder->session, "[\"Notices\"]", HWD_DEFAULT_TIMEOUT, &notices) < 0) return;
@@ -96,7 +96,7 @@ void log_restart(hardware *encoder) {
     HWD_INIT(info);
     if (!is_logging() || hwd_get_info(encoder->session, &info) < 0 || info.restart_count == encoder->restarts) return;
     encoder->restarts = info.restart_count;
-    log_choice("%s goes on, session %s", info.codec_id, info.session);
+    log_choice("%s continues as session %s", info.codec_id, info.session);
     log_notices(encoder);
 }
 

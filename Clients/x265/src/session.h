@@ -46,7 +46,7 @@ struct hardware {
     x265_param param; /* its texts are copies */
     bool synchronous, failed, has_noted_offsets;
     const char *fault; /* what the session did wrong, or NULL */
-    uint32_t restarts; /* of the session's process, as far as they are logged */
+    uint32_t restarts; /* worker restarts already logged */
     /* Pictures sent, packets received, packets returned. */
     int64_t sent, received, returned;
     int64_t requested; /* pictures sent before the last request for all packets */
@@ -68,7 +68,7 @@ struct hardware {
     double opened; /* s */
 };
 
-/* hardware.c: logs that the session went on in another process since the last call, and why. */
+/* hardware.c: logs that the session continued in another process since the last call, and why. */
 void log_restart(hardware *encoder);
 
 /* packets.c: receives events for up to timeout_ms, then those that are there; 1 if there was one, 0, or negative: why not. */
