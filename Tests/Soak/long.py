@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The soak test of longer jobs side by side, on the simulated driver and in software, with a fault every two seconds: a session's
-process is killed or stopped, or the driver crashes, hangs, fails, codes wrong pictures or is reset. No frame may be lost."""
+process is killed or stopped, or the driver crashes, hangs, fails, codes wrong pictures or is reset. Each of these must occur, and
+no frame may be lost."""
 import hashlib
 import json
 import os
@@ -16,28 +17,35 @@ from .report import Report, quantile, slope
 from .server import Server, run
 
 FRAMES = 120
-#: A size for each job that runs at a time, by which a session's job is known.
+#: One size per concurrent job, to attribute sessions to jobs.
 SIZES = [(320, 180), (304, 180), (288, 180)]
 SECONDS_BETWEEN_FAULTS = 2
-#: Share of the faults that one every two seconds would be.
-MIN_FAULTS = 0.9
+#: Seconds by which a run is longer at most if a kind of fault is still missing.
+MAX_EXTENSION = 300
+#: Failures after which a run ends.
+MAX_FAILURES = 10
 #: Of one session, by the protocol; its next failure ends it.
 MAX_RESTARTS = 3
 #: Which jobs a fault of the driver may hit.
 ENCODERS, DECODERS = {"encode", "transcode"}, {"decode", "transcode"}
 PLANS = {"crash": ENCODERS, "hang": ENCODERS, "fail": ENCODERS, "corrupt": ENCODERS, "gpu-reset": ENCODERS | DECODERS,
          "decode-crash": DECODERS, "decode-hang": DECODERS, "decode-fail": DECODERS}
+FAULTS = [*PLANS, "SIGKILL", "SIGSTOP"]
 JOBS = ["encode", "software", "transcode", "decode", "convert"]
 #: What hwctl says where the machine was too slow to look at samples of the hardware's output.
 UNVERIFIED = ("its output was not checked within", "that the process had sent were not verified", "not all samples were verified")
 #: A wrong picture is found among the first eight of a group.
 LAST_SAMPLED = 7
-#: KiB by which the broker's memory may grow, and dB that each frame must have.
-MAX_GROWTH, MIN_QUALITY = 256, 30
+#: dB that each frame must have.
+MIN_QUALITY = 30
+#: KiB by which the broker's memory may grow, and seconds that a run must have for this to be checked.
+MAX_GROWTH, MIN_SECONDS = 256, 60
+#: What hwctl says of a session whose process failed.
+RESTARTED = "went on in another process"
 
 
 class Slot:
-    """A place for one job after another, with its clips."""
+    """Runs one job at a time, on clips of its own size."""
 
     def __init__(self, work, size):
         self.size, self.work = size, work / f"{size[0]}"
@@ -75,7 +83,7 @@ def packet_times(path):
 
 
 def check_video(slot, output, is_verified):
-    """Every frame once and at its time, and like its source, unless the driver coded another picture and nobody looked."""
+    """Every frame once and at its time, and like its source unless a wrong picture was not verified."""
     times = packet_times(output)
     if [round(30 * pts, 2) for pts in sorted(pts for pts, _ in times)] != list(range(FRAMES)):
         raise RuntimeError(f"{len(times)} packets, whose times are not those of {FRAMES} frames")
@@ -98,7 +106,7 @@ class Long:
 
     def __init__(self, options, work):
         self.seconds, self.chance = options.duration, random.Random(options.seed)
-        self.lock, self.end = threading.Lock(), 0.0
+        self.lock, self.stopping = threading.Lock(), threading.Event()
         self.server = Server(options.programs, work / "daemon")
         self.done, self.faults, self.failures, self.restarts = {}, {}, [], 0
         self.pending, self.without_fault, self.undisturbed, self.unverified = None, 0, 0, 0
@@ -107,7 +115,7 @@ class Long:
             self.slots = [Slot(work, size) for size in SIZES]
             self.make_references()
         except BaseException:
-            # run, which stops the daemon in the end, is not called then.
+            # run(), which stops the daemon, is not called then.
             self.server.stop()
             raise
 
@@ -116,6 +124,8 @@ class Long:
         for slot in self.slots:
             for kind in JOBS:
                 output, encoder, _ = self.job(slot, kind)
+                if kind in ENCODERS and "vaapi" not in encoder:
+                    raise RuntimeError(f"{kind}: the reference is of {encoder}, not of the simulated driver")
                 slot.references[kind] = (digest(output), encoder)
 
     # Jobs
@@ -135,7 +145,7 @@ class Long:
         return output, json.loads(result.stdout)["EncoderID"] if ending == "mov" else None, result.stderr
 
     def work_on(self, slot):
-        while time.monotonic() < self.end:
+        while not self.stopping.is_set():
             with self.lock:
                 slot.kind = self.chance.choice(JOBS)
                 # A fault that is planned may come.
@@ -145,29 +155,35 @@ class Long:
                 output, encoder, printed = self.job(slot, slot.kind)
                 seconds = time.monotonic() - start
                 is_disturbed = self.check(slot, output, encoder, printed)
-            except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
-                with self.lock:
-                    self.failures.append(f"{slot.kind}: {error}")
-                print(f"soak: {slot.kind}: {error}", file=sys.stderr)
+            except Exception as error:  # pylint: disable=broad-except
+                self.fail(f"{slot.kind}: {type(error).__name__}: {error}")
                 continue
             with self.lock:
                 self.done[slot.kind] = self.done.get(slot.kind, 0) + 1
-                self.restarts += printed.count("went on in another process")
+                self.restarts += printed.count(RESTARTED)
                 if not is_disturbed:
                     self.undisturbed += 1
                     self.report.latencies.append((time.monotonic() - self.start, seconds))
+
+    def fail(self, text):
+        print(f"soak: {text}", file=sys.stderr)
+        with self.lock:
+            self.failures.append(text)
+            if len(self.failures) >= MAX_FAILURES:
+                self.stopping.set()
 
     def check(self, slot, output, encoder, printed):
         """Whether the job was disturbed: pictures that are decoded or converted do not depend on that, but packets do."""
         expected, usual = slot.references[slot.kind]
         # A fault may have hit it, or its process was stopped because the machine is slow; and after a failure the daemon chooses
         # software for a time.
-        is_disturbed = slot.hits > 0 or "went on in another process" in printed or "tried again" in printed or encoder != usual
+        is_disturbed = slot.hits > 0 or RESTARTED in printed or "tried again" in printed or encoder != usual
         if (encoder is None or not is_disturbed) and digest(output) != expected:
             raise RuntimeError(f"the output differs from the first one: {printed.strip()}")
         if encoder is not None:
             is_verified = not any(text in printed for text in UNVERIFIED)
-            self.unverified += not is_verified
+            with self.lock:
+                self.unverified += not is_verified
             check_video(slot, output, is_verified)
         return is_disturbed
 
@@ -179,9 +195,8 @@ class Long:
             self.faults[self.pending] = self.faults.get(self.pending, 0) + 1
             self.pending = None
 
-    def plan(self):
-        """Lets the driver fail, unless it has yet to, or a session may not fail once more."""
-        fault = self.chance.choice(list(PLANS))
+    def plan(self, fault):
+        """Lets the driver fail, unless an earlier fault is pending, or a session may not fail once more."""
         with self.lock:
             hit = [slot for slot in self.slots if slot.kind in PLANS[fault]]
             if self.pending or not hit or any(slot.hits >= MAX_RESTARTS for slot in hit):
@@ -193,8 +208,8 @@ class Long:
             self.server.plan.write_text(f"{fault} {position}\n", encoding="ascii")
         return True
 
-    def strike(self, name):
-        """Sends a signal to a session's process."""
+    def send_signal(self, name):
+        """Sends a signal to a session's process, unless no session may fail once more."""
         sessions = self.server.sessions()
         self.chance.shuffle(sessions)
         with self.lock:
@@ -214,10 +229,14 @@ class Long:
     def fail_once(self):
         with self.lock:
             self.settle_plan()
-        ways = [self.plan, self.plan, lambda: self.strike("SIGKILL"), lambda: self.strike("SIGSTOP")]
-        self.chance.shuffle(ways)
-        if not any(way() for way in ways):
+        # The rarest ones first, so that a short run has each.
+        faults = self.chance.sample(FAULTS, len(FAULTS))
+        faults.sort(key=lambda fault: self.faults.get(fault, 0))
+        if not any(self.plan(fault) if fault in PLANS else self.send_signal(fault) for fault in faults):
             self.without_fault += 1
+
+    def missing(self):
+        return [fault for fault in FAULTS if fault not in self.faults]
 
     # The run
 
@@ -227,59 +246,77 @@ class Long:
             "at": seconds, "seconds": seconds, "rss_kib": self.server.memory(), "anonymous_kib": self.server.memory("RssAnon"),
             "files": self.server.files(), "children": self.server.children()})
 
-    def run(self):
+    def is_over(self):
+        seconds = time.monotonic() - self.start
+        return self.stopping.is_set() or seconds >= self.seconds and (
+            not self.missing() or seconds >= self.seconds + MAX_EXTENSION)
+
+    def load(self):
+        """Jobs and faults, for the duration and until each kind of fault has occurred."""
+        threads = [threading.Thread(target=self.work_on, args=(slot,)) for slot in self.slots]
+        self.start, number = time.monotonic(), 0
         try:
-            before = self.server.idle()
-            self.start = time.monotonic()
-            self.end = self.start + self.seconds
-            threads = [threading.Thread(target=self.work_on, args=(slot,)) for slot in self.slots]
             for thread in threads:
                 thread.start()
-            for number in range(1, int(self.seconds / SECONDS_BETWEEN_FAULTS) + 1):
-                time.sleep(max(0.0, self.start + number * SECONDS_BETWEEN_FAULTS - time.monotonic()))
+            while not self.is_over():
+                number += 1
+                self.stopping.wait(max(0.0, self.start + number * SECONDS_BETWEEN_FAULTS - time.monotonic()))
                 self.fail_once()
                 if number % 5 == 0:
                     self.sample()
-            self.settle_plan()
             self.server.plan.write_text("", encoding="ascii")
+        finally:
+            self.stopping.set()
             for thread in threads:
-                thread.join()
-            self.judge(before, self.server.idle())
+                if thread.ident is not None:
+                    thread.join()
+
+    def run(self):
+        try:
+            before = self.server.idle()
+            self.load()
+            self.check_results(before, self.server.idle(before))
         finally:
             self.server.stop()
         return self.report
 
-    def judge(self, before, after):
-        report = self.report
-        wanted, found = self.seconds / SECONDS_BETWEEN_FAULTS, sum(self.faults.values())
+    def check_results(self, before, after):
+        report, found, missing = self.report, sum(self.faults.values()), self.missing()
         report.add("jobs", f"{sum(self.done.values())}: " + ", ".join(f"{count} {name}" for name, count in sorted(self.done.items())))
-        report.add("faults", f"{found}, one in {self.seconds / max(1, found):.1f} s", f"{MIN_FAULTS * wanted:.0f}",
-                   found >= MIN_FAULTS * wanted)
-        report.add("", ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items())))
+        report.add("faults", f"{found}, one in {(time.monotonic() - self.start) / max(1, found):.1f} s")
+        report.add("", ", ".join(f"{self.faults.get(name, 0)} {name}" for name in sorted(FAULTS)), "each", not missing)
         report.add("without a fault, because the jobs may not fail once more", f"{self.without_fault}")
-        report.add("went on in another process", f"{self.restarts}")
+        report.add(RESTARTED, f"{self.restarts}")
         report.add("undisturbed outputs, like the first ones", f"{self.undisturbed}")
         report.add("outputs whose samples were not decoded in time", f"{self.unverified}")
         report.add("lost or wrong", f"{len(self.failures)}", "0", not self.failures)
         for failure in self.failures[:10]:
             report.add("", failure[:300])
-        self.judge_broker(before, after)
+        self.check_memory()
+        self.check_leftovers(before, after)
         times = [1000 * seconds for _, seconds in report.latencies]
         if times:
             report.add("a job without a fault", f"{quantile(times, 0.5):.0f} ms, slowest hundredth {quantile(times, 0.99):.0f} ms")
 
-    def judge_broker(self, before, after):
+    def check_memory(self):
         report, samples = self.report, self.report.samples
         settled = [sample for sample in samples if sample["at"] >= self.seconds / 5]
-        if settled:
-            first, last = settled[0]["rss_kib"], settled[-1]["rss_kib"]
-            report.add("memory of the broker", f"{samples[0]['rss_kib']} KiB at {samples[0]['at']:.0f} s, {first} at a fifth, {last} at the end",
-                       f"+{MAX_GROWTH} KiB from a fifth on", last - first <= MAX_GROWTH)
-            rise = slope([(sample["at"], sample["anonymous_kib"]) for sample in settled]) * 3600
-            report.add("slope of its own pages for an hour", f"{rise:+.0f} KiB")
-        # Not everybody may see the daemon's descriptors.
+        if self.seconds < MIN_SECONDS or len(settled) < 2:
+            report.add("memory of the broker", f"not checked: {len(settled)} samples in {self.seconds} s", "",
+                       None if self.seconds < MIN_SECONDS else False)
+            return
+        first, last = settled[0]["rss_kib"], settled[-1]["rss_kib"]
+        report.add("memory of the broker", f"{samples[0]['rss_kib']} KiB at {samples[0]['at']:.0f} s, {first} at a fifth, {last} at the end",
+                   f"+{MAX_GROWTH} KiB from a fifth on", last - first <= MAX_GROWTH)
+        rise = slope([(sample["at"], sample["anonymous_kib"]) for sample in settled]) * 3600
+        report.add("slope of its own pages for an hour", f"{rise:+.0f} KiB")
+
+    def check_leftovers(self, before, after):
+        """What the idle daemon has after the jobs, and its counters."""
+        report = self.report
+        # Only root may list the daemon's descriptors.
         holds = None if None in (before[0], after[0]) else before[0] == after[0]
-        report.add("descriptors, idle", f"{before[0]} before, {after[0]} after" if holds is not None else "not judged", "the same", holds)
+        report.add("descriptors, idle", f"{before[0]} before, {after[0]} after" if holds is not None else "not checked", "the same", holds)
         report.add("children, idle", f"{before[1]} before, {after[1]} after", "the same", before[1] == after[1])
         metrics = self.server.metrics()
         created, ended, running = (metrics.get(f"hwdaemon_sessions_{name}", 0) for name in ("created_total", "ended_total", "running"))

@@ -15,7 +15,7 @@ from .server import Server, run
 
 #: Of the slope, in KiB for 10,000 sessions; and of the daemon's memory altogether in a run too short for a slope.
 MAX_SLOPE, MAX_GROWTH = 64, 512
-#: Sessions from which on slope and drift are judged.
+#: Sessions from which on slope and drift are checked.
 FULL_RUN = 10_000
 #: Share by which the slowest hundredth of the Create calls may grow from the first third to the last.
 MAX_DRIFT = 0.2
@@ -35,7 +35,7 @@ class Many:
         try:
             self.make_references(short.Client(self.server, work, options.seed))
         except BaseException:
-            # run, which stops the daemon in the end, is not called then.
+            # run(), which stops the daemon, is not called then.
             self.server.stop()
             raise
 
@@ -59,8 +59,8 @@ class Many:
             before = self.server.idle()
             self.start = time.monotonic()
             self.load()
-            after = self.server.idle()
-            self.judge_load(before, after)
+            after = self.server.idle(before)
+            self.check_load(before, after)
             for name, phase in [("few descriptors", self.few_files), ("upgrades", self.upgrades), ("drain", self.drain)]:
                 self.check(name, phase)
         finally:
@@ -109,7 +109,7 @@ class Many:
         else:
             self.report.latencies.append((self.reports, seconds))
 
-    def judge_load(self, before, after):
+    def check_load(self, before, after):
         report, samples, is_full = self.report, self.report.samples, self.options.sessions >= FULL_RUN
         seconds = time.monotonic() - self.start
         report.add("sessions", f"{self.reports} in {seconds:.0f} s", f"{self.options.sessions}",
@@ -126,9 +126,9 @@ class Many:
                    "" if is_full else f"+{MAX_GROWTH} KiB from a fifth on",
                    None if is_full else settled[-1]["rss_kib"] - settled[0]["rss_kib"] <= MAX_GROWTH)
         report.add("slope of its own pages for 10,000 sessions", f"{rise:+.0f} KiB", f"±{MAX_SLOPE} KiB", abs(rise) <= MAX_SLOPE if is_full else None)
-        # Not everybody may see the daemon's descriptors.
+        # Only root may list the daemon's descriptors.
         holds = None if None in (before[0], after[0]) else before[0] == after[0]
-        report.add("descriptors, idle", f"{before[0]} before, {after[0]} after" if holds is not None else "not judged", "the same", holds)
+        report.add("descriptors, idle", f"{before[0]} before, {after[0]} after" if holds is not None else "not checked", "the same", holds)
         report.add("children, idle", f"{before[1]} before, {after[1]} after", "the same", before[1] == after[1])
         metrics = self.server.metrics()
         created, ended, running = (metrics.get(f"hwdaemon_sessions_{name}", 0) for name in ("created_total", "ended_total", "running"))

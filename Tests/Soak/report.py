@@ -19,7 +19,7 @@ def slope(points):
 
 
 class Report:
-    """Lines: what was measured, the value, the limit, and whether it holds; None where it is not judged."""
+    """Lines: what was measured, the value, the limit, and whether it holds; None where it is not checked."""
 
     def __init__(self, title, timed="Create"):
         """`timed`: what the latencies are of, as pairs of sessions or seconds so far, and seconds."""

@@ -9,6 +9,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+#: Seconds after which something has hung.
+HANG = 60.0
+#: Equal readings in a row, 0.2 s apart, of a daemon that is idle.
+STABLE = 10
 
 
 def run(command, **options):
@@ -43,15 +47,29 @@ class Server:
                 env=environment, stdout=log, stderr=log)
         self.pid = self.process.pid
         try:
-            self.wait_for(self.socket.exists, "the daemon's socket")
-            self.hwctl(["probe", "--verify"])
+            self.wait_for(self.listens, "the daemon's socket")
+            self.verify(simulated)
         except BaseException:
-            # The caller gets no object whose stop it could call.
+            # The caller has no object yet whose stop() it could call.
             self.stop()
             raise
 
+    def listens(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the daemon ended with {self.process.returncode}: {self.log[-1000:]}")
+        return self.socket.exists()
+
+    def verify(self, simulated):
+        """Waits until the hardware is verified, which sessions do not."""
+        listed = self.hwctl(["probe", "--verify", "--json"])
+        if listed.returncode:
+            raise RuntimeError(f"hwctl probe: status {listed.returncode}: {listed.stderr.strip()}")
+        has_hardware = any(encoder["hardware"] for encoder in json.loads(listed.stdout)["encoders"])
+        if has_hardware != simulated:
+            raise RuntimeError("the simulated driver is not verified" if simulated else "there is hardware")
+
     @staticmethod
-    def wait_for(condition, what, seconds=20.0):
+    def wait_for(condition, what, seconds=HANG):
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -105,11 +123,16 @@ class Server:
     def children(self):
         return int(Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii").count(" "))
 
-    def idle(self):
-        """What the idle daemon has: descriptors, and children with its spare worker."""
+    def idle(self, before=None):
+        """Descriptors and children (the spare worker) of the idle daemon: once they are those of `before`, else once they are stable."""
         self.wait_for(lambda: not self.sessions(), "the sessions' end")
-        time.sleep(1)
-        return self.files(), self.children()
+        end, seen = time.monotonic() + HANG, []
+        while time.monotonic() < end:
+            seen.append((self.files(), self.children()))
+            if seen[-1] == before or before is None and len(seen) >= STABLE and len(set(seen[-STABLE:])) == 1:
+                break
+            time.sleep(0.2)
+        return seen[-1]
 
     def has_ended(self, pid=None):
         pid = pid or self.pid
@@ -125,7 +148,7 @@ class Server:
             if not self.has_ended(pid):
                 os.kill(pid, signal.SIGTERM)
         try:
-            self.wait_for(lambda: self.has_ended() and self.has_ended(self.process.pid), "the daemon's end", 20)
+            self.wait_for(lambda: self.has_ended() and self.has_ended(self.process.pid), "the daemon's end")
         except RuntimeError:
             for pid in {self.pid, self.process.pid}:
                 if not self.has_ended(pid):
