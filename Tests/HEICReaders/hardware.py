@@ -6,21 +6,26 @@ import time
 
 from pictures import HWCTL, Failed, run
 
+# Seconds after which the daemon has hung.
+HANG = 60
+
 
 class SimulatedHardware:
     """hwdaemon on a socket in a folder, within a with block, after it has verified its hardware."""
 
     def __init__(self, folder):
         programs = os.path.dirname(os.path.realpath(HWCTL))
-        driver, state = f"{programs}/hwsim-for-daemons", os.path.join(folder, "state")
+        driver, state, configuration = f"{programs}/hwsim-for-daemons", os.path.join(folder, "state"), os.path.join(folder, "config")
         run(["make", "-s", "-C", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../HWSim"), f"OUT={driver}", "all"])
         os.makedirs(state)
+        # Empty: the machine's configuration is not read.
+        os.makedirs(configuration)
         self.socket = os.path.join(folder, "hardware.sock")
         environment = {
             **os.environ, "LD_PRELOAD": f"{driver}/nodes.so", "LIBVA_DRIVER_NAME": "hwsim", "LIBVA_DRIVERS_PATH": driver,
             "LIBVA_MESSAGING_LEVEL": "0", "HWSIM_PERSONALITY": "full", "HWDAEMON_DEVICES": "/dev/null", "STATE_DIRECTORY": state}
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            [f"{programs}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=environment)
+            [f"{programs}/hwdaemon", "--socket", self.socket, "--config", configuration, "--log-level", "error"], env=environment)
 
     def __enter__(self):
         try:
@@ -32,8 +37,10 @@ class SimulatedHardware:
         return self
 
     def wait_until_verified(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG
         while not os.path.exists(self.socket):
+            if self.process.poll() is not None:
+                raise Failed(f"hwdaemon ends with {self.process.returncode}")
             if time.monotonic() > deadline:
                 raise Failed("hwdaemon does not listen")
             time.sleep(0.05)
@@ -42,4 +49,9 @@ class SimulatedHardware:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(10)
+        try:
+            self.process.wait(HANG)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise Failed(f"hwdaemon does not end within {HANG} s of SIGTERM") from None
