@@ -7,7 +7,7 @@ mkdir -p "$folder"
 # quietly COMMAND...: what it prints appears only where it fails.
 quietly() { "$@" >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: $*"; }; }
 
-# inside COMMAND...: runs it in the root, as root, with an environment of its own; beside systemd where it runs.
+# inside COMMAND...: runs it in the root, as root, with an environment of its own; in systemd's namespaces once it is booted.
 inside() {
     local enter=(chroot "$root")
     [ -z "$init" ] || enter=(nsenter --target "$init" --mount --pid --ipc --uts --cgroup --root --wd)
