@@ -30,7 +30,7 @@ func movingFrames(_ width: Int, _ height: Int, count: Int) throws -> (
     return (pool, layouts)
 }
 
-/// A RealTime session, and what became of its frames.
+/// A RealTime session and the statistics of its frames.
 private struct LiveSession {
     private let session: CompressionSession
     private let pool: FramePool
@@ -41,11 +41,8 @@ private struct LiveSession {
     private(set) var dropped = 0
     private var isCompleted = false
 
-    init(_ daemon: Daemon) throws {
-        var parameters = parameters(.nv12, 640, 360, preset: "medium")
-        parameters.properties?[PropertyKey.realTime.rawValue] = .bool(true)
-        parameters.properties?[PropertyKey.expectedFrameRate.rawValue] = .int(30)
-        session = try CompressionSession(daemon, parameters)
+    init(_ session: CompressionSession) throws {
+        self.session = session
         (pool, layouts) = try movingFrames(640, 360, count: 8)
         try session.addPool(pool, id: 1)
         try session.prepare()
@@ -83,10 +80,9 @@ private struct LiveSession {
 
     /// Takes the packets of the frames that wait when the source ends.
     mutating func finish() throws {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + .seconds(60)
         try session.complete()
         while !isCompleted, .now < end { try receive(until: end) }
-        session.invalidate()
     }
 }
 
@@ -95,7 +91,12 @@ private struct LiveSession {
 /// The result has the 90th percentile of the milliseconds from a frame to its packet, the frames that were sent and dropped, and the
 /// packets of all of them over the time for which the source gave frames.
 func live(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
-    var session = try LiveSession(daemon)
+    var parameters = parameters(.nv12, 640, 360, preset: "medium")
+    parameters.properties?[PropertyKey.realTime.rawValue] = .bool(true)
+    parameters.properties?[PropertyKey.expectedFrameRate.rawValue] = .int(30)
+    let compression = try CompressionSession(daemon, parameters)
+    defer { compression.invalidate() }
+    var session = try LiveSession(compression)
     let start = ContinuousClock.now
     for number in 0..<frames {
         try session.receive(until: start + .nanoseconds(Int64(number) * 1_000_000_000 / 30))
