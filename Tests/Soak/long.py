@@ -109,6 +109,7 @@ class Long:
         self.lock, self.stopping = threading.Lock(), threading.Event()
         self.server = Server(options.programs, work / "daemon")
         self.done, self.faults, self.failures, self.restarts = {}, {}, [], 0
+        self.seconds_of_faults = 0.0
         self.pending, self.without_fault, self.undisturbed, self.unverified = None, 0, 0, 0
         self.report = Report(f"soak: {options.duration} s of {len(SIZES)} jobs at a time", "a job without a fault")
         try:
@@ -273,6 +274,7 @@ class Long:
                 if number % 5 == 0:
                     self.sample()
             self.server.plan.write_text("", encoding="ascii")
+            self.seconds_of_faults = time.monotonic() - self.start
         finally:
             self.stopping.set()
             for thread in threads:
@@ -291,7 +293,7 @@ class Long:
     def check_results(self, before, after):
         report, found, missing = self.report, sum(self.faults.values()), self.missing()
         report.add("jobs", f"{sum(self.done.values())}: " + ", ".join(f"{count} {name}" for name, count in sorted(self.done.items())))
-        report.add("faults", f"{found}, one in {(time.monotonic() - self.start) / max(1, found):.1f} s")
+        report.add("faults", f"{found}, one in {self.seconds_of_faults / max(1, found):.1f} s")
         report.add("", ", ".join(f"{self.faults.get(name, 0)} {name}" for name in sorted(FAULTS)), "each", not missing)
         report.add("without a fault, because the jobs may not fail once more", f"{self.without_fault}")
         report.add(RESTARTED, f"{self.restarts}")
