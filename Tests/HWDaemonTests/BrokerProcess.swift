@@ -7,6 +7,14 @@ import HWDTransport
 import HWDWire
 import Testing
 
+/// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
+let hangLimit = Duration.seconds(60)
+
+extension ChildProcess {
+    /// How the process ended; nil where it still runs after `hangLimit`.
+    func waitForExit() throws(SystemError) -> Exit? { try wait(until: MonotonicTime.now + hangLimit) }
+}
+
 /// A real `hwdaemon` with its own socket, killed when the object is released.
 final class BrokerProcess {
     let folder: String
@@ -26,9 +34,11 @@ final class BrokerProcess {
     ///   - prefix: a command that starts it, such as `prlimit`.
     ///   - environment: added to the test's own.
     ///   - program: a name in its folder for the program, which a test can then replace.
+    ///   - configuration: its configuration file's text; `configure` replaces it.
     init(
         _ arguments: [String] = [], devices: String? = "", workers: [String: String] = [:], prefix: [String] = [],
-        environment: [String: String] = [:], program: String? = nil
+        environment: [String: String] = [:], program: String? = nil,
+        configuration: String? = nil
     ) throws {
         var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
         folder = try #require(mkdtemp(&template).map { String(cString: $0) })
@@ -42,6 +52,8 @@ final class BrokerProcess {
         // Never reads the machine's configuration. Spares would disturb tests that count processes.
         if !arguments.contains(where: { $0.contains("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
         mkdir("\(folder)/config", 0o755)
+        try configuration?.write(
+            toFile: "\(folder)/config/hwdaemon.conf", atomically: false, encoding: .utf8)
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
             for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {
@@ -68,8 +80,11 @@ final class BrokerProcess {
     }
 
     deinit {
+        // Scripts that stand for workers do not end with their broker.
+        let scripts = (try? child.tryReap()) == nil ? Array(childStates.keys) : []
         try? child.kill(SIGKILL)
-        _ = try? child.wait(until: MonotonicTime.now + .seconds(5))
+        _ = try? child.waitForExit()
+        for script in scripts { Glibc.kill(script, SIGKILL) }
         try? FileManager.default.removeItem(atPath: folder)
     }
 
@@ -113,13 +128,20 @@ final class BrokerProcess {
         return states
     }
 
+    /// Whether a process is one of its children and has not ended.
+    func isRunning(_ pid: Int32) -> Bool { childStates[pid].map { $0 != "Z" } ?? false }
+
     /// The encoder process among its children, which may be a spare; waits until there is one.
-    func encoderProcess() throws -> Int32 {
+    func encoderProcess() throws -> Int32 { try childProcess("hwdaemon-encoder") }
+
+    /// A program's process among its children; waits until there is one.
+    func childProcess(_ program: String) throws -> Int32 {
         var found: Int32?
-        try waitFor("the encoder process") {
+        try waitFor(program) {
             found = childStates.keys.first { id in
                 let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
-                return name?.hasPrefix("hwdaemon-enc") == true
+                // The kernel keeps 15 bytes.
+                return name?.hasPrefix(program.prefix(15)) == true
             }
             return found != nil
         }
@@ -130,11 +152,25 @@ final class BrokerProcess {
     var children: [String] { Array(childStates.values) }
 
     func connect() throws -> TestClient { try TestClient(socket) }
+
+    /// How a session ended; waits until it has.
+    func result(_ session: String) throws -> GetSessionResult.Reply {
+        var result: GetSessionResult.Reply?
+        // The daemon waits at most 10 s before it replies that the session still runs.
+        try waitFor("the session's end") {
+            let client = try connect()
+            try client.call(GetSessionResult.method, "{\"session\":\"\(session)\",\"timeout_ms\":10000}")
+            let text = try #require(try client.receive(), "the broker closed the connection")
+            result = try VarlinkReply.decode(GetSessionResult.Reply.self, from: Array(text.utf8))
+            return result?.finished == true
+        }
+        return try #require(result)
+    }
 }
 
-/// Polls until a condition holds, for 10 seconds.
+/// Polls until a condition holds.
 func waitFor(_ what: String, _ condition: () throws -> Bool) throws {
-    let deadline = MonotonicTime.now + .seconds(10)
+    let deadline = MonotonicTime.now + hangLimit
     while !(try condition()) {
         try #require(MonotonicTime.now < deadline, "timed out waiting for \(what)")
         usleep(2000)
@@ -146,7 +182,10 @@ final class TestClient {
     let file: OwnedFD
     private var receiver = VarlinkConnection.replyReceiver()
 
-    init(_ path: String) throws { file = try UnixSocket.connect(to: path) }
+    init(_ path: String) throws { file = try UnixSocket.connect(to: path, timeout: hangLimit) }
+
+    /// A client on a connection that exists already.
+    init(_ connection: consuming OwnedFD) { file = connection }
 
     /// Sends bytes unchanged.
     func send(_ bytes: [UInt8]) throws {
@@ -178,9 +217,9 @@ final class TestClient {
     }
 
     /// The next reply's text; nil at the end.
-    func receive(within limit: Duration = .seconds(10)) throws -> String? {
+    func receive() throws -> String? {
         try VarlinkConnection.receive(
-            from: file.rawValue, with: &receiver, deadline: MonotonicTime.now + limit
+            from: file.rawValue, with: &receiver, deadline: MonotonicTime.now + hangLimit
         ).map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -196,9 +235,30 @@ final class TestClient {
         return try reply()
     }
 
-    /// Waits until the other end has closed, discarding what it sends; false after `limit`.
-    func isClosed(within limit: Duration = .seconds(10)) throws -> Bool {
-        let deadline = MonotonicTime.now + limit
+    /// Whether the other end has not closed yet.
+    var isOpen: Bool {
+        var entry = pollfd(fd: file.rawValue, events: 0, revents: 0)
+        return poll(&entry, 1, 0) == 0
+    }
+
+    /// Waits until the broker can send nothing more before this end reads: what can be read did not grow for 50 ms.
+    ///
+    /// If the broker pauses for longer, what follows is tested with fewer unread replies.
+    func waitUntilFull() throws {
+        var (last, equal) = (Int32(0), 0)
+        try waitFor("full buffers") {
+            usleep(5000)
+            var count: Int32 = 0
+            try #require(ioctl(file.rawValue, UInt(FIONREAD), &count) == 0)
+            equal = count == last ? equal + 1 : 0
+            last = count
+            return count > 0 && equal >= 10
+        }
+    }
+
+    /// Waits until the other end has closed, discarding what it sends; false where it stays open.
+    func isClosed() throws -> Bool {
+        let deadline = MonotonicTime.now + hangLimit
         var scratch = [UInt8](repeating: 0, count: 4096)
         while MonotonicTime.now < deadline {
             let count = recv(file.rawValue, &scratch, scratch.count, 0)
@@ -209,8 +269,8 @@ final class TestClient {
     }
 
     /// What still comes until the other end closes, as text; what is no UTF-8 is replaced.
-    func rest(within limit: Duration = .seconds(10)) throws -> String {
-        let deadline = MonotonicTime.now + limit
+    func rest() throws -> String {
+        let deadline = MonotonicTime.now + hangLimit
         var bytes: [UInt8] = []
         var scratch = [UInt8](repeating: 0, count: 4096)
         while true {

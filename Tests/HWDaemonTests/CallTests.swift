@@ -147,7 +147,7 @@ struct CallTests {
         let client = try BrokerHolder.shared.get().connect()
         // About 2 MB of replies, which exceed socket buffers and the broker's limit.
         try client.send(String(repeating: TestClient.describe, count: 400))
-        usleep(100_000)
+        try client.waitUntilFull()
         for _ in 0..<400 { #expect(try client.reply()["description"] != nil) }
     }
 
@@ -159,7 +159,9 @@ struct CallTests {
     }
 
     @Test func assemblesACallFromPieces() throws {
-        let broker = try BrokerHolder.shared.get()
+        // Its own, so that no other test's calls count.
+        let broker = try BrokerProcess()
+        _ = try broker.connect().ask(ListEncoders.method)
         let client = try broker.connect()
         let before = broker.processorTicks
         for byte in Array("{\"method\":\"org.varlink.service.GetInfo\"".utf8) {
@@ -174,12 +176,13 @@ struct CallTests {
     }
 
     @Test func closesAfterFiveSecondsWithoutTheRestOfACall() throws {
-        let client = try BrokerHolder.shared.get().connect()
-        try client.send("{\"method\":")
+        let broker = try BrokerProcess()
+        let client = try broker.connect()
         let start = MonotonicTime.now
+        try client.send("{\"method\":")
         #expect(try client.isClosed())
-        let waited = MonotonicTime.now.nanoseconds(since: start)
-        #expect(4_900_000_000...7_000_000_000 ~= waited)
+        #expect(MonotonicTime.now >= start + .seconds(5))
+        #expect(broker.log.contains("a call was not complete within 5 s"))
     }
 
     @Test func limitsCallsTo64KiB() throws {
@@ -193,7 +196,7 @@ struct CallTests {
             }()["vendor"] != nil)
         let client = try broker.connect()
         _ = try? client.send(start + fill + "a" + end + "\0")
-        #expect(try client.isClosed(within: .seconds(3)))
+        #expect(try client.isClosed())
         #expect(broker.log.contains("more than 65536 bytes"))
     }
 
@@ -224,7 +227,7 @@ struct CallTests {
         let broker = try BrokerHolder.shared.get()
         let client = try broker.connect()
         try client.send(garbage.text + "\0")
-        #expect(try client.isClosed(within: .seconds(3)))
+        #expect(try client.isClosed())
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 
@@ -236,7 +239,7 @@ struct CallTests {
             try client.call(
                 CreateCompressionSession.method, TestClient.parameters(",\"properties\":{\"X\":\(value)}"),
                 extra: ",\"upgrade\":true")
-            let reply = try client.receive(within: .seconds(5))
+            let reply = try client.receive()
             #expect(reply == nil || reply?.contains("\"error\"") == true)
         }
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
@@ -245,7 +248,7 @@ struct CallTests {
     @Test func closesOnInvalidUTF8() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.send([0x7b, 0xff, 0xfe, 0x22, 0xc0, 0x80, 0x7d, 0])
-        #expect(try client.isClosed(within: .seconds(3)))
+        #expect(try client.isClosed())
     }
 
     @Test(.enabled(if: getuid() == 0, "only root may count a daemon's descriptors"))
@@ -254,13 +257,13 @@ struct CallTests {
         let files = broker.openFiles
         let python = """
             import socket,sys,array
-            s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(5)
+            s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(\(hangLimit.components.seconds))
             s.sendmsg([b'{"method":"org.varlink.service.GetInfo"}\\0'],
                       [(socket.SOL_SOCKET,socket.SCM_RIGHTS,array.array('i',[0,1]))])
             sys.exit(0 if s.recv(100)==b'' else 1)
             """
         let other = try ChildProcess(spawning: "/usr/bin/env", arguments: ["python3", "-c", python, broker.socket])
-        #expect(try other.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        #expect(try other.waitForExit() == .exited(0))
         #expect(broker.log.contains("file descriptors came before"))
         try waitFor("the descriptors to be closed") { broker.openFiles <= files }
     }

@@ -32,7 +32,7 @@ struct ConfigurationTests {
             spawning: "\(BrokerProcess.products)/hwdaemon",
             arguments: ["--check-config", "--config", "\(broker.folder)/config"],
             files: [.init(output, as: 1), .init(output, as: 2)])
-        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(isValid ? 0 : 78))
+        #expect(try child.waitForExit() == .exited(isValid ? 0 : 78))
         let text = try String(contentsOfFile: path, encoding: .utf8)
         #expect(text.contains(isValid ? "the configuration is valid" : "/config/hwdaemon.conf:2: there is no key"))
     }
@@ -40,7 +40,7 @@ struct ConfigurationTests {
     @Test func refusesADirectoryThatDoesNotExist() throws {
         let child = try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwdaemon", arguments: ["--check-config", "--config", "/nonexist"])
-        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
+        #expect(try child.waitForExit() == .exited(78))
     }
 
     @Test func refusesToStartWithAWrongLine() throws {
@@ -54,7 +54,7 @@ struct ConfigurationTests {
         let child = try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwdaemon",
             arguments: ["--socket", "\(folder)/socket", "--config", folder], files: [.init(log, as: 2)])
-        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
+        #expect(try child.waitForExit() == .exited(78))
         let text = try String(contentsOfFile: "\(folder)/log", encoding: .utf8)
         #expect(text.contains("\(folder)/hwdaemon.conf:2: StallTimeout takes"))
         #expect(access("\(folder)/socket", F_OK) != 0)

@@ -135,11 +135,11 @@ struct DriverTests {
         #expect(crashed.nodes.map(\.state) == [.crashed])
         #expect(crashed.nodes.map(\.reason) == ["the probe of this node crashed (signal 11, SIGSEGV)"])
 
-        let start = MonotonicTime.now
         let broker = try broker("hang")
         // The daemon serves calls meanwhile.
+        let probe = try broker.childProcess("hwdaemon-probe")
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
-        #expect(MonotonicTime.now.nanoseconds(since: start) < 2_000_000_000)
+        #expect(broker.isRunning(probe))
         let hung = try broker.probe()
         #expect(hung.nodes.map(\.state) == [.timedOut])
         #expect(hung.nodes.map(\.reason) == ["the probe of this node timed out after 5 s"])

@@ -63,7 +63,7 @@ enum FakeDriver {
                     "-shared", "-fPIC", "-O1", "-I/usr/include/libdrm", "-o", "\(folder)/\(output).so",
                     "\(sources)/\(source).c",
                 ])
-            guard (try? child?.wait(until: MonotonicTime.now + .seconds(60))) == .exited(0) else {
+            guard (try? child?.waitForExit()) == .exited(0) else {
                 return .failure(Reason(text: "\(source).c does not compile"))
             }
         }

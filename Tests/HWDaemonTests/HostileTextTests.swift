@@ -103,7 +103,7 @@ struct HostileTextTests {
         let hwctl = try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwctl", arguments: ["sessions"] + options,
             environment: ["HWDAEMON_SOCKET": "\(folder)/s"], files: [.init(output, as: 1)])
-        #expect(try hwctl.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        #expect(try hwctl.waitForExit() == .exited(0))
         let text = try String(contentsOfFile: "\(folder)/out", encoding: .utf8)
         #expect(text.contains("31m"))
         #expect(text.split(separator: "\n").flatMap { controls(in: String($0)) }.isEmpty)

@@ -8,9 +8,9 @@ import Testing
 
 @Suite("Workers whose broker was killed", .serialized)
 struct OrphanTests {
-    /// One second of silence counts as idle.
+    /// Five seconds of silence count as idle.
     private static let short = [
-        "--set", "ClientStallTimeout=1", "--stall-timeout", "1", "--set", "HardwareStallTimeout=1",
+        "--set", "ClientStallTimeout=5", "--stall-timeout", "5", "--set", "HardwareStallTimeout=5",
     ]
 
     /// Ends a process that a failed test would leave behind.
@@ -18,7 +18,7 @@ struct OrphanTests {
 
     private func kill(_ broker: BrokerProcess) throws {
         try broker.child.kill(SIGKILL)
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .signaled(SIGKILL))
+        #expect(try broker.child.waitForExit() == .signaled(SIGKILL))
     }
 
     /// Whether a process has ended; a zombie has too.
@@ -28,7 +28,7 @@ struct OrphanTests {
     }
 
     @Test(arguments: [
-        (short, "the session was idle for 1 s"),
+        (short, "the session was idle for 5 s"),
         (["--set", "OrphanTimeout=0.5"], "sessions may go on for 0.5 s (OrphanTimeout)"),
     ])
     func endTheirSessionWithAReason(settings: [String], reason: String) throws {
@@ -68,7 +68,7 @@ struct OrphanTests {
                     .init(stats.fileDescriptor, as: WorkerDescriptor.stats),
                 ])
         }
-        #expect(try worker.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        #expect(try worker.waitForExit() == .exited(0))
         // Neither a session nor an error was sent.
         var byte: UInt8 = 0
         #expect(recv(client.first.rawValue, &byte, 1, Int32(MSG_DONTWAIT)) == -1 && errno == EAGAIN)
@@ -92,15 +92,13 @@ struct OrphanTests {
     }
 
     @Test func areKilledByTheKernelWhenTheirThreadsHang() throws {
-        // The worker has four seconds until it would end by itself.
-        let broker = try BrokerProcess(Self.short + ["--set", "ClientStallTimeout=4"])
-        let client = try broker.connect()
-        _ = try client.create()
-        let pid = try broker.encoderProcess()
-        defer { end(pid) }
-        try kill(broker)
-        // The worker reads at once that the broker is gone; then all of its threads stop.
-        usleep(1_500_000)
+        // The worker has 20 s until it would end by itself; its alarm comes two seconds later.
+        let worker = try WorkerOfTest(limits: WorkerLimits(clientStallSeconds: 20, softwareStallSeconds: 20))
+        _ = try worker.client.reply()
+        worker.endBroker()
+        // It has set the alarm before its second heartbeat from now; then all of its threads stop.
+        for _ in 0..<2 { try worker.waitForHeartbeat() }
+        let pid = worker.process.pid
         Glibc.kill(pid, SIGSTOP)
         try waitFor("the alarm") {
             // Signals that wait until the process continues.
@@ -110,7 +108,7 @@ struct OrphanTests {
             return mask & 1 << UInt64(SIGALRM - 1) != 0
         }
         Glibc.kill(pid, SIGCONT)
-        try waitFor("the worker to end") { hasEnded(pid) }
-        #expect(try client.rest() == "")
+        #expect(try worker.process.waitForExit() == .signaled(SIGALRM))
+        #expect(try worker.client.rest() == "")
     }
 }

@@ -15,7 +15,7 @@ struct OtherUserTests {
         let python = """
             import os,socket,sys
             os.setgroups([]); os.setgid(65534); os.setuid(65534)
-            a=sys.argv[1]; s=socket.socket(socket.AF_UNIX); s.settimeout(5)
+            a=sys.argv[1]; s=socket.socket(socket.AF_UNIX); s.settimeout(\(hangLimit.components.seconds))
             s.connect('\\0'+a[1:] if a[0]=='@' else a)
             r=b''
             try:
@@ -36,7 +36,7 @@ struct OtherUserTests {
         let other = try ChildProcess(
             spawning: "/usr/bin/env", arguments: ["python3", "-c", python, address, method, parameters],
             files: [.init(output, as: 1)])
-        try #require(try other.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        try #require(try other.waitForExit() == .exited(0))
         return try String(contentsOfFile: file, encoding: .utf8)
     }
 
@@ -48,7 +48,8 @@ struct OtherUserTests {
             os.setgroups([]); os.setgid(user); os.setuid(user)
             held=[]
             for _ in range(count):
-                s=socket.socket(socket.AF_UNIX); s.settimeout(30); s.connect(address); s.sendall(call)
+                s=socket.socket(socket.AF_UNIX); s.settimeout(\(hangLimit.components.seconds))
+                s.connect(address); s.sendall(call)
                 r=b''
                 while b'\\0' not in r:
                     part=s.recv(65536)
@@ -76,17 +77,15 @@ struct OtherUserTests {
 
         deinit {
             try? child.kill(SIGKILL)
-            _ = try? child.wait(until: MonotonicTime.now + .seconds(5))
+            _ = try? child.waitForExit()
         }
 
         /// What it got, once it has asked for all.
         func answers() throws -> [String] {
             var lines: [String] = []
-            let deadline = MonotonicTime.now + .seconds(60)
-            while lines.last != "done" {
-                try #require(MonotonicTime.now < deadline, "\(lines)")
-                usleep(10_000)
+            try waitFor("the answers") {
                 lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map(String.init)
+                return lines.last == "done"
             }
             return lines.dropLast()
         }
@@ -150,7 +149,7 @@ struct OtherUserTests {
         let other = try ChildProcess(
             spawning: "/usr/bin/env", arguments: ["python3", "-c", python, "\(BrokerProcess.products)/hwctl"],
             environment: ["HWDAEMON_SOCKET": broker.socket], files: [.init(output, as: 2)])
-        #expect(try other.wait(until: MonotonicTime.now + .seconds(10)) == .exited(77))
+        #expect(try other.waitForExit() == .exited(77))
         let said = try String(contentsOfFile: file, encoding: .utf8)
         let remedy = group == 0 ? "the socket belongs to root; see docs/admin.md" : "usermod -aG \(name)"
         #expect(said.contains(remedy) && said.split(separator: "\n").count == 1, "\(said)")

