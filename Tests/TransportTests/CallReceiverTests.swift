@@ -43,7 +43,7 @@ import Testing
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         let call = [UInt8](repeating: 0x20, count: size)
-        try VarlinkConnection.send(call, to: pair.first.rawValue, deadline: .now + .seconds(5))
+        try VarlinkConnection.send(call, to: pair.first.rawValue, deadline: .now + hangLimit)
         #expect(try receiver.receive(from: pair.second.rawValue) == .call(call))
     }
 
@@ -104,13 +104,15 @@ import Testing
         }
         #expect(MonotonicTime.now.nanoseconds(since: start) >= 50_000_000)
         let writer = pair.first.rawValue
+        let receiving = currentThread()
         let thread = try Thread.spawn(name: "replier") {
-            usleep(20_000)
+            waitUntilAsleep(receiving)
             rawSend(Array("{\"parameters\"".utf8), to: writer)
-            usleep(20_000)
+            // The receiver may or may not read the first part alone.
+            waitUntilAsleep(receiving)
             rawSend(Array(":{}}\0\u{1}".utf8), to: writer)
         }
-        let reply = try VarlinkConnection.receive(from: reader, with: &receiver, deadline: .now + .seconds(5))
+        let reply = try VarlinkConnection.receive(from: reader, with: &receiver, deadline: .now + hangLimit)
         thread.join()
         #expect(reply == Array("{\"parameters\":{}}".utf8))
         #expect(isReadable(reader))
@@ -150,7 +152,7 @@ import Testing
         let packet = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
         try PacketSocket.send(packet, to: pair.first.rawValue)
         #expect(
-            try PacketSocket.receive(from: pair.second.rawValue, deadline: .now + .seconds(1)) == .bytes(packet))
+            try PacketSocket.receive(from: pair.second.rawValue, deadline: .now + hangLimit) == .bytes(packet))
         #expect(try PacketSocket.receive(from: pair.second.rawValue) == .wouldBlock)
     }
 

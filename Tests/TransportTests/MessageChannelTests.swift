@@ -163,7 +163,7 @@ import Testing
         let start = MonotonicTime.now
         #expect { try a.send(opcode: 1, payload: payload) } throws: { ($0 as? TransportError)?.code == .timedOut }
         let waited = MonotonicTime.now.nanoseconds(since: start)
-        #expect(waited >= 1_000_000_000 && waited < 3_000_000_000)
+        #expect(waited >= 1_000_000_000)
         #expect { try a.send(opcode: 2) } throws: { ($0 as? TransportError)?.code == .timedOut }
         withExtendedLifetime(b) {}
     }

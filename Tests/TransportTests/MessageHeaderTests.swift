@@ -56,6 +56,6 @@ import Testing
         #expect(reply.payload == [3, 2, 1, 0x68, 0x69])
         #expect(reply.header == (try MessageHeader(length: 5, opcode: 42, fdCount: 1, sequence: 0xFFFF_FFFE)))
         #expect(reply.inodes == [inode(memory.file.rawValue)])
-        #expect(try child.wait(until: .now + .seconds(5)) == .exited(0))
+        #expect(try child.waitForExit() == .exited(0))
     }
 }

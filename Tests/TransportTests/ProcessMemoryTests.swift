@@ -48,7 +48,7 @@ import Testing
         let child = try ChildProcess(spawning: "/bin/sleep", arguments: ["30"])
         defer {
             try? child.kill(SIGKILL)
-            _ = try? child.wait(until: .now + .seconds(5))
+            _ = try? child.waitForExit()
         }
         func softLimit() throws -> Substring? {
             let text = try String(contentsOfFile: "/proc/\(child.pid)/limits", encoding: .utf8)
@@ -60,7 +60,7 @@ import Testing
         try child.limitPrivateMemory(to: 200 << 20)
         #expect(try softLimit() == "209715200")
         try child.kill(SIGKILL)
-        _ = try child.wait(until: .now + .seconds(5))
+        _ = try child.waitForExit()
         try child.limitPrivateMemory(to: 1)
     }
 }

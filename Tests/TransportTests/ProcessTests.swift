@@ -29,7 +29,7 @@ import Testing
             if count <= 0 { break }
             output += buffer.prefix(count)
         }
-        let exit = try child.wait(until: .now + .seconds(10))
+        let exit = try child.waitForExit()
         return (String(decoding: output, as: UTF8.self), exit)
     }
 
@@ -108,13 +108,11 @@ import Testing
         let epoll = try Epoll()
         try epoll.add(child.fileDescriptor, token: 77, events: .readable)
         #expect(try child.tryReap() == nil)
-        #expect(try epoll.wait(timeout: .milliseconds(10)).isEmpty)
-        let start = MonotonicTime.now
+        #expect(try epoll.wait(timeout: .zero).isEmpty)
         try child.kill(SIGKILL)
-        let events = try epoll.wait(timeout: .seconds(5))
+        let events = try epoll.wait(timeout: hangLimit)
         #expect(events.map(\.token) == [77])
         #expect(try child.tryReap() == .signaled(SIGKILL))
-        #expect(MonotonicTime.now.nanoseconds(since: start) < 100_000_000)
         // After reaping, the result is repeated and a signal has no effect.
         #expect(try child.tryReap() == .signaled(SIGKILL))
         try child.kill(SIGTERM)
@@ -171,7 +169,7 @@ import Testing
         try epoll.modify(pair.first.rawValue, token: 5, events: .readable)
         #expect(try epoll.wait(timeout: .zero).isEmpty)
         rawSend([1], to: pair.second.rawValue)
-        #expect(try epoll.wait(timeout: .seconds(1)) == [.init(token: 5, events: .readable)])
+        #expect(try epoll.wait(timeout: hangLimit) == [.init(token: 5, events: .readable)])
         try epoll.remove(pair.first.rawValue)
         #expect(try epoll.wait(timeout: .zero).isEmpty)
         #expect(throws: SystemError.self) { try epoll.remove(pair.first.rawValue) }
@@ -181,12 +179,13 @@ import Testing
         let epoll = try Epoll()
         let event = try EventFD()
         try epoll.add(event.fileDescriptor, token: 1, events: .readable)
+        let waiting = currentThread()
         let thread = try Thread.spawn(name: "waker") {
-            usleep(10_000)
+            waitUntilAsleep(waiting)
             event.signal()
             event.signal()
         }
-        #expect(try epoll.wait(timeout: .seconds(5)).map(\.token) == [1])
+        #expect(try epoll.wait(timeout: hangLimit).map(\.token) == [1])
         thread.join()
         #expect(event.clear())
         #expect(!event.clear())
@@ -200,7 +199,7 @@ import Testing
             raise(SIGTERM)
             let epoll = try Epoll()
             try epoll.add(signals.fileDescriptor, token: 3, events: .readable)
-            #expect(try epoll.wait(timeout: .seconds(1)).map(\.token) == [3])
+            #expect(try epoll.wait(timeout: hangLimit).map(\.token) == [3])
             #expect(try signals.next() == SIGTERM)
             #expect(try signals.next() == nil)
         }

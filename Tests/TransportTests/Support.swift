@@ -7,6 +7,35 @@ import HWDTransport
 import HWDWire
 import Testing
 
+/// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
+let hangLimit = Duration.seconds(60)
+
+extension ChildProcess {
+    /// How the process ended; nil where it still runs after `hangLimit`.
+    func waitForExit() throws(SystemError) -> Exit? { try wait(until: .now + hangLimit) }
+}
+
+/// The calling thread's number.
+func currentThread() -> Int32 {
+    var link = [CChar](repeating: 0, count: 64)
+    let length = max(0, readlink("/proc/thread-self", &link, link.count))
+    let text = String(decoding: link.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.split(separator: "/").last.flatMap { Int32($0) } ?? 0
+}
+
+/// Waits until a thread of this process sleeps, or for `hangLimit`.
+func waitUntilAsleep(_ thread: Int32) {
+    let deadline = MonotonicTime.now + hangLimit
+    var state = [UInt8](repeating: 0, count: 128)
+    while MonotonicTime.now < deadline {
+        let file = open("/proc/self/task/\(thread)/stat", O_RDONLY | O_CLOEXEC)
+        let count = max(0, read(file, &state, state.count))
+        close(file)
+        if String(decoding: state.prefix(count), as: UTF8.self).contains(") S ") { return }
+        usleep(1000)
+    }
+}
+
 /// The number of open descriptors, without the listing's and those of the runtime's event thread.
 func openFileCount() -> Int {
     // The listing's own descriptor is closed by the time its link is read.
@@ -23,11 +52,11 @@ func openFileCount() -> Int {
     return count
 }
 
-/// The number of open descriptors once it is down to `limit`, or after 2 s.
+/// The number of open descriptors once it is down to `limit`, or after `hangLimit`.
 ///
 /// The runtime's own threads open and close descriptors while a test runs.
 func openFileCount(settlingTo limit: Int) -> Int {
-    let deadline = MonotonicTime.now + .seconds(2)
+    let deadline = MonotonicTime.now + hangLimit
     while openFileCount() > limit, MonotonicTime.now < deadline { usleep(10_000) }
     return openFileCount()
 }
@@ -80,7 +109,7 @@ struct Copied: Equatable {
 }
 
 extension MessageChannel {
-    /// The next message within 5 seconds, with the inodes of its descriptors.
+    /// The next message, with the inodes of its descriptors.
     func nextCopy() throws -> Received<Copied> {
         while true {
             let result = try next { header, payload, fds in
@@ -89,7 +118,7 @@ extension MessageChannel {
                 return Copied(header: header, payload: payload.withUnsafeBytes { Array($0) }, inodes: inodes)
             }
             guard case .wouldBlock = result else { return result }
-            guard try waitReadable(until: .now + .seconds(5)) else { return .wouldBlock }
+            guard try waitReadable(until: .now + hangLimit) else { return .wouldBlock }
         }
     }
 }

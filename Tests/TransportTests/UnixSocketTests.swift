@@ -66,20 +66,32 @@ import Testing
 
     @Test func replacesTheSocketOfAKilledListenerThatAChildStillHolds() throws {
         try withDirectory { path in
-            // The child stands for one that was killed's, between fork and exec: it has the descriptor for a moment.
+            // The child stands for one that was killed's, between fork and exec: it has the descriptor until its
+            // standard input ends.
+            let input = try UnixSocket.pair()
+            try input.first.setNonblocking(false)
+            let other = input.second.rawValue
             let script = """
-                import os, socket, sys, time
+                import os, socket, sys
                 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(8)
                 if os.fork() == 0:
-                    time.sleep(0.4); os._exit(0)
+                    os.read(0, 1); os._exit(0)
                 os.kill(os.getpid(), 9)
                 """
             let owner = try ChildProcess(
-                spawning: "/usr/bin/env", arguments: ["python3", "-c", script, path])
-            #expect(try owner.wait(until: MonotonicTime.now + .seconds(10)) == .signaled(SIGKILL))
+                spawning: "/usr/bin/env", arguments: ["python3", "-c", script, path],
+                files: [.init(input.first.rawValue, as: 0)])
+            #expect(try owner.waitForExit() == .signaled(SIGKILL))
             // It still takes connections, which nobody will accept.
             #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == nil)
+            let listening = currentThread()
+            let thread = try Thread.spawn(name: "closer") {
+                waitUntilAsleep(listening)
+                shutdown(other, Int32(SHUT_RDWR))
+            }
             #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == nil)
+            thread.join()
+            withExtendedLifetime(input.second.rawValue) {}
         }
     }
 
