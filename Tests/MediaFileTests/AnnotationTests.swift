@@ -128,13 +128,15 @@ import Testing
         #expect(throws: BoxError.self) { try other.write(into: &table) }
     }
 
-    @Test("The levels of a track with several parameter sets have the highest profile, tier and level of all")
+    @Test("The levels of a track with several parameter sets have the highest profile, tier and level")
     func levelsOfSeveralRecords() throws {
         var records: [DecoderConfigurationRecord] = []
         for (profile, tier, level) in [(1, true, 93), (2, false, 120), (1, false, 150)] {
             var record = DecoderConfigurationRecord()
             (record.profile.profileIdc, record.profile.tierFlag, record.generalLevelIdc) = (profile, tier, level)
-            record.profile.profileCompatibilityFlags = 0x8000_0000 >> UInt32(profile)
+            // Main's pictures conform to Main 10 too; only Main's are said to be progressive.
+            record.profile.profileCompatibilityFlags = profile == 1 ? 0x6000_0000 : 0x2000_0000
+            record.profile.constraintIndicatorFlags = profile == 1 ? 0x9000_0000_0000 : 0x1000_0000_0000
             records.append(record)
         }
         var annotations = PictureAnnotations(records[0], isQuickTime: false)
@@ -146,7 +148,7 @@ import Testing
         }
         var table = Self.table(6)
         try annotations.write(into: &table)
-        let rest = "2220000000000000000000" + "96" + "00000000000000"
+        let rest = "22" + "20000000" + "100000000000" + "96" + "00000000000000"
         let entries = ["01000000", "7473636c", "00000014", "00000002", "00" + rest, "01" + rest].joined()
         #expect(body(table, "sgpd", "tscl") == entries)
     }
@@ -240,7 +242,7 @@ import Testing
         #expect(TrackAnnotations(table, subLayers: nil).levels == [0, 0, 0, 1])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func survivesMutatedTables() throws {
         let whole = try Self.written()
         var random = SystemRandomNumberGenerator()

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: InputTests.damaged)
+    @Test(.timeLimit(.minutes(5)), arguments: InputTests.damaged)
     func damagedFilesAreRefusedOrKeepTheirSamples(_ name: String) throws {
         let source = try Clips.path(name)
         let scratch = try Scratch()

@@ -248,10 +248,10 @@ private enum Vendor {
         #expect(DriverPattern("{version} and {version}") == nil)
     }
 
-    @Test func matchesLongHostileTextsQuickly() throws {
+    @Test(.timeLimit(.minutes(5)))
+    func matchesLongHostileTextsQuickly() throws {
         let pattern = try #require(DriverPattern("*a*a*a*a*a*{version}*a*a*b"))
-        let start = ContinuousClock.now
+        // One that tries every division of the text needs years.
         #expect(pattern.match(String(repeating: "a1", count: 500)) == nil)
-        #expect(ContinuousClock.now - start < .seconds(5))
     }
 }

@@ -119,12 +119,14 @@ extension VulkanTests {
         }
 
         @Test func deviceIsLostAfterATimeout() throws {
+            let others = try threads()
             // A separate device, because it is unusable afterwards.
             let device = try VulkanDevice(allowsSoftware: true)
             var large = conversion
             (large.source.width, large.source.height) = (1280, 720)
             (large.target.width, large.target.height) = (1280, 720)
             let converter = try VulkanConverter(ConversionPlan(large), on: device)
+            let own = try threads().subtracting(others)
             converter.timeout = 0
             let picture = Picture(.p010, width: 1280, height: 720)
             #expect(throws: SessionError.self) { _ = try convert(picture, with: converter, to: .rgba16f) }
@@ -135,8 +137,41 @@ extension VulkanTests {
                 _ = try convert(picture, with: converter, to: .rgba16f)
             }
             #expect(again?.reason == reason)
-            // Its threads still use memory that is never freed; they end before the process does.
-            sleep(1)
+            // Its threads still use memory that is never freed; their work ends before the process does.
+            waitUntilAsleep(own)
+        }
+
+        /// The process's threads.
+        private func threads() throws -> Set<String> {
+            let folder = try #require(opendir("/proc/self/task"))
+            defer { closedir(folder) }
+            var names: Set<String> = []
+            while let entry = readdir(folder) {
+                let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if !name.hasPrefix(".") { names.insert(name) }
+            }
+            return names
+        }
+
+        /// Waits until threads have no work, or for `hangLimit`: none of them has run for 200 ms.
+        private func waitUntilAsleep(_ threads: Set<String>) {
+            let deadline = ContinuousClock.now + hangLimit
+            var asleep = 0
+            while asleep < 20, ContinuousClock.now < deadline {
+                usleep(10_000)
+                asleep = threads.contains(where: isRunning) ? 0 : asleep + 1
+            }
+        }
+
+        private func isRunning(_ thread: String) -> Bool {
+            let file = open("/proc/self/task/\(thread)/stat", O_RDONLY | O_CLOEXEC)
+            guard file >= 0 else { return false }
+            defer { close(file) }
+            var text = [UInt8](repeating: 0, count: 128)
+            let count = max(0, read(file, &text, text.count))
+            return String(decoding: text.prefix(count), as: UTF8.self).contains(") R ")
         }
 
         @Test func reportsAMissingDriver() throws {

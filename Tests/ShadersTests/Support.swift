@@ -6,6 +6,9 @@ import Testing
 
 @testable import HWDShaders
 
+/// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
+let hangLimit = Duration.seconds(60)
+
 /// Tests that share one lavapipe device and run serially.
 @Suite(.serialized, .enabled(if: TestDevice.problem == nil, Comment(rawValue: "\(TestDevice.problem ?? "")")))
 struct VulkanTests {}

@@ -110,7 +110,7 @@ import Testing
         for field in fields.keys { #expect(text.contains("  \(field): "), "\(field)") }
     }
 
-    @Test("Deeply nested documents are refused quickly; brackets in strings do not count")
+    @Test("Deeply nested documents are refused quickly; brackets in strings do not count", .timeLimit(.minutes(5)))
     func nesting() throws {
         func nested(_ depth: Int) -> [UInt8] {
             Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
@@ -119,12 +119,13 @@ import Testing
         let error = #expect(throws: SessionError.self) { try JSON.decode(PropertyValue.self, from: nested(17)) }
         #expect(error?.status == .parameter && error?.reason.contains("levels") == true)
 
-        // Without the limit the decoder needs minutes for 60 arrays of 490 levels.
+        // Without the check of the levels the decoder needs minutes for 60 arrays of 490 levels.
         let many = nested(490).map { String(UnicodeScalar($0)) }.joined()
         let document = "[" + Array(repeating: many, count: 60).joined(separator: ",") + "]"
-        let start = ContinuousClock.now
-        #expect(throws: SessionError.self) { try JSON.decode(PropertyValue.self, from: Array(document.utf8)) }
-        #expect(ContinuousClock.now - start < .seconds(1))
+        let refused = #expect(throws: SessionError.self) {
+            try JSON.decode(PropertyValue.self, from: Array(document.utf8))
+        }
+        #expect(refused?.reason == error?.reason)
 
         let text = "\"" + String(repeating: "[{\\\"", count: 100) + "\""
         #expect(throws: Never.self) { try JSON.decode(PropertyValue.self, from: Array(text.utf8)) }
