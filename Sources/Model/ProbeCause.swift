@@ -54,9 +54,10 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     ///
     /// - Parameters:
     ///   - pciID: the device's vendor and device numbers (`8086:8a52`); nil where they are unknown.
+    ///   - group: the group that owns the device's node; nil where the reason names it.
     ///   - fixedIn: the first version of the driver that a quirk does not concern; nil where none is known.
-    public func remedy(pciID: String? = nil, fixedIn: String? = nil) -> String? {
-        remedies(pciID, fixedIn: fixedIn).sentence
+    public func remedy(pciID: String? = nil, group: String? = nil, fixedIn: String? = nil) -> String? {
+        remedies(pciID, group: group, fixedIn: fixedIn).sentence
     }
 
     /// A command that cures it, or that shows more about it, for root on Debian; nil for what is unknown.
@@ -75,11 +76,13 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         case .permission: "usermod -aG \(group) \(user)"
         case .libraryMissing:
             library.flatMap(Self.packages(ofLibrary:)).map { "apt install \($0)" } ?? "apt --fix-broken install"
-        default: remedies(pciID, fixedIn: fixedIn).command
+        default: remedies(pciID, group: group, fixedIn: fixedIn).command
         }
     }
 
-    private func remedies(_ pciID: String?, fixedIn: String?) -> (sentence: String?, command: String?) {
+    private func remedies(
+        _ pciID: String?, group: String?, fixedIn: String?
+    ) -> (sentence: String?, command: String?) {
         let package = Self.package(pciID)
         let later = package.map { "apt install -t bookworm-backports \($0)" }
         return switch self {
@@ -117,7 +120,8 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         case .noEncoder: Self.noEncoder(pciID)
         case .busy: ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
         case .quirk: Self.quirk(fixedIn, later)
-        case .permission, .unknown: (nil, nil)
+        case .permission: (group.map { "let the daemon's user join the group \($0), which owns the node" }, nil)
+        case .unknown: (nil, nil)
         case .devicePolicy:
             ("allow the device in the container's or the unit's policy (DeviceAllow=)", "systemctl cat hwdaemon")
         case .hucFirmware: Self.firmware("firmware-misc-nonfree")
@@ -143,13 +147,10 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         return ("install \(package), which has more encoders than the free package", "apt install \(package)")
     }
 
-    /// A driver that is too old, or a fault that all of its versions have.
+    /// A driver that is too old, or a fault that no known version fixes.
     private static func quirk(_ fixedIn: String?, _ install: String?) -> (sentence: String?, command: String?) {
         guard let fixedIn else {
-            return (
-                "no later version of the driver is known to fix this; a file in /etc/hwdaemon/capabilities.d can override the quirk",
-                "hwctl probe --table"
-            )
+            return ("a file in /etc/hwdaemon/capabilities.d can override the quirk", "hwctl probe --table")
         }
         return ("install version \(fixedIn) or later of the driver", install ?? "apt search va-driver")
     }
@@ -157,7 +158,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     /// The words of the dynamic linker before the name of a library that it does not find.
     public static let linkerMessage = "error while loading shared libraries: "
 
-    /// Libraries of the programs that probe and code, without those that these bring along.
+    /// Libraries of the programs that probe and code, not including their dependencies.
     private static let libraries = ["libva", "libva-drm", "libdrm", "libx265", "libavcodec", "libavutil"]
 
     /// Debian's packages of a library that the daemon's programs link: its name with the number of its interface (Debian policy,
@@ -167,7 +168,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     private static func packages(ofLibrary library: String) -> String? {
         let parts = library.split(separator: ".so.", maxSplits: 1).map(String.init)
         guard parts.count == 2, libraries.contains(parts[0]), let number = UInt16(parts[1]) else { return nil }
-        // Both are from one source, and what lacks one of them lacks the other.
+        // Both are from one source: they are installed together.
         if parts[0].hasPrefix("libva") { return "libva2 libva-drm2" }
         return "\(parts[0])\(parts[0].last?.isNumber == true ? "-" : "")\(number)"
     }

@@ -64,8 +64,8 @@ struct HardwareProbe {
 
     /// The cause of a driver that does not start.
     ///
-    /// - Parameter isNamed: whether `LIBVA_DRIVER_NAME` chose the driver: then the name is the first thing to doubt, because libva
-    ///   knows the drivers of the devices that the kernel has.
+    /// - Parameter isNamed: whether `LIBVA_DRIVER_NAME` chose the driver: the name is the likely cause, because libva itself picks
+    ///   the right driver.
     private static func cause(_ error: VAError, isNamed: Bool) -> ProbeCause {
         if error.missingFile != nil { return isNamed ? .driverName : .driverMissing }
         // libva looks for the entry of each of its minor versions, and names the last.

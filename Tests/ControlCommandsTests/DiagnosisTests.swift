@@ -38,6 +38,8 @@ struct DiagnosisTests {
     func group() {
         let machine = Machine(user: "alice", groups: ["/dev/dri/renderD128": "video"])
         #expect(Self.command(Self.node(.permission, .permission), machine) == "usermod -aG video alice")
+        let remedy = Diagnosis(Self.node(.permission, .permission), machine).problems.first?.remedy
+        #expect(remedy == "let the daemon's user join the group video, which owns the node")
         #expect(Self.command(Self.node(.permission, .permission)) == "usermod -aG render USER")
         let service = Machine(user: "hwdaemon", hasService: true)
         #expect(
@@ -63,6 +65,7 @@ struct DiagnosisTests {
     func everyCause(_ cause: ProbeCause) {
         let isNamedByItsReason = cause == .permission || cause == .unknown
         #expect((cause.remedy(pciID: "8086:8a52") == nil) == isNamedByItsReason)
+        #expect((cause.remedy(pciID: "8086:8a52", group: "render") == nil) == (cause == .unknown))
         // Its reason names the file of a Vulkan driver, which any package may have installed.
         let hasNoCommand: [ProbeCause] = [.unknown, .vulkanManifest, .vulkanLibrary]
         for pciID in [nil, "8086:8a52", "1002:73bf", "1a03:2000"] {
@@ -97,6 +100,23 @@ struct DiagnosisTests {
         }
         #expect(libva.encode.by == nil && libva.encode.reason?.contains("libva.so.2") == true)
         #expect(codecs.encode.by == "x265 3.5" && codecs.encode.reason?.contains("no render node") == true)
+    }
+
+    @Test(
+        "A decoder in software that was not verified is used, unless it lacks a library",
+        arguments: [
+            ("the probe crashed", "FFmpeg 5.1"), ("\(ProbeCause.linkerMessage)libavcodec.so.59: cannot", nil),
+        ])
+    func unverifiedDecoder(_ reason: String, _ driver: String?) {
+        var path = CodecPath(
+            id: "hevc-main-decode", codec: "hevc", operation: .decode, profile: "main", bitDepth: 8,
+            driver: "FFmpeg 5.1")
+        (path.claimed, path.reason) = (true, reason)
+        var snapshot = ProbeSnapshot(encoders: [Self.software], nodes: [], paths: [path])
+        snapshot.softwareFailure = ProbeSnapshot.SoftwareFailure(reason: reason)
+        let decode = Diagnosis(snapshot, Machine()).decode
+        #expect(!decode.hardware && decode.by == driver)
+        #expect((decode.reason == reason) == (driver == nil), "\(decode.reason ?? "none")")
     }
 
     @Test("A codec in software that returns wrong pictures is a problem")

@@ -13,7 +13,7 @@ extension Diagnosis {
         }
     }
 
-    /// How work is done that no hardware does.
+    /// The ability when no hardware is available.
     ///
     /// - Parameter codec: the library that does it; nil where none can.
     static func inSoftware(_ snapshot: ProbeSnapshot, by codec: String?, _ reason: String) -> Ability {
@@ -21,18 +21,22 @@ extension Diagnosis {
             hardware: false, by: codec, reason: codec == nil ? snapshot.softwareFailure?.reason ?? reason : reason)
     }
 
+    /// The file name of the library that the probe of the software lacks; nil where it lacks none.
+    ///
+    /// The program of decompression sessions lacks it too: what that probe links, libavcodec links.
+    static func missingLibrary(_ snapshot: ProbeSnapshot) -> String? {
+        snapshot.softwareFailure.flatMap { Problem.missingLibrary($0.reason) }
+    }
+
     /// Whether the program of compression sessions starts.
     ///
-    /// It links libva, as the programs that probe do; those link libraries, too, that it does not need.
+    /// Like the probe programs it links libva; they also link libraries that it does not need.
     static func encoderStarts(_ snapshot: ProbeSnapshot) -> Bool {
-        guard let library = snapshot.softwareFailure.flatMap({ Problem.missingLibrary($0.reason) }) else {
-            return true
-        }
+        guard let library = missingLibrary(snapshot) else { return true }
         return !["libva.", "libva-drm.", "libdrm.", "libx265."].contains { library.hasPrefix($0) }
     }
 
-    /// What sessions on hardware that works do not have, because a quirk restricts its driver: a problem where a later version of
-    /// the driver is not concerned, else a limit.
+    /// Features that a quirk disables on working hardware: a problem if a later driver fixes it, otherwise a limit.
     static func lostFeatures(_ snapshot: ProbeSnapshot) -> (problems: [Problem], limits: [Problem]) {
         var (problems, limits): ([Problem], [Problem]) = ([], [])
         for node in snapshot.nodes where node.reason == nil {

@@ -73,10 +73,14 @@ struct Diagnosis: Encodable {
     }
 
     private static func decoding(_ snapshot: ProbeSnapshot, _ reason: String?) -> Ability {
-        let paths = snapshot.paths.filter { $0.operation == .decode && $0.codec == "hevc" && $0.verified }
-        let hardware = paths.filter { $0.device != nil }
+        let paths = snapshot.paths.filter { $0.operation == .decode && $0.codec == "hevc" && $0.claimed }
+        let hardware = paths.filter { $0.device != nil && $0.verified }
         guard let first = hardware.first else {
-            return inSoftware(snapshot, by: paths.first?.driver, reason ?? "no device decodes HEVC")
+            // Software decodes whether or not it is verified (`DecoderPolicy`).
+            let software = paths.first { $0.device == nil }
+            return inSoftware(
+                snapshot, by: missingLibrary(snapshot) == nil ? software?.driver : nil,
+                reason ?? "no device decodes HEVC")
         }
         let own = hardware.filter { $0.device == first.device }.map(\.bitDepth)
         return Ability(hardware: true, by: "HEVC of \(bits(own)) by \(first.driver) on \(first.device ?? "")")
@@ -145,14 +149,12 @@ extension Diagnosis.Problem {
         self.device = device
         self.problem = problem
         let group = group ?? "render"
-        remedy = cause?.remedy(pciID: pciID, fixedIn: quirk?.fixedIn)
+        remedy = cause?.remedy(pciID: pciID, group: group, fixedIn: quirk?.fixedIn)
         command = cause?.command(
             pciID: pciID, group: group, user: user, library: Self.missingLibrary(problem), fixedIn: quirk?.fixedIn)
         (self.quirk, link) = (quirk?.id, quirk?.link)
         switch cause {
-        case .permission:
-            remedy = "let the daemon's user join the group that owns the node"
-            if hasService { command? += " && systemctl restart hwdaemon" }
+        case .permission where hasService: command? += " && systemctl restart hwdaemon"
         // A private daemon has the environment of its command.
         case .driverName where !hasService: command = "unset LIBVA_DRIVER_NAME"
         default: break

@@ -204,7 +204,7 @@ extension ProbeKnowledge {
         }
     }
 
-    /// Whether a process did not start for lack of a library, by the dynamic linker's words, which libc.so.6 does not translate.
+    /// Whether the dynamic linker reported a missing library (untranslated).
     private static func lacksLibrary(_ reason: String) -> Bool { reason.contains(ProbeCause.linkerMessage) }
 
     private static func report(_ outcome: ProbeChild.Outcome) -> VulkanReport {
