@@ -114,7 +114,7 @@ final class OutputSampler {
     func change(to configuration: EncoderConfiguration) {
         self.configuration = configuration
         // What waits is sent without an answer.
-        if isHolding, !onlyReports, Mode.onlyReports(configuration) { leaveGap("RealTime was switched on") }
+        if isHolding, !onlyReports, Mode.onlyReports(configuration) { recordGap("RealTime was switched on") }
         mode.change(to: configuration)
     }
 
@@ -134,7 +134,7 @@ final class OutputSampler {
         }
         guard checksAll || toRecord > 0 else { return }
         if toRecord > 0 { toRecord -= 1 }
-        guard let slot = freeSlots.popLast() else { return leaveGap("too many waited at once") }
+        guard let slot = freeSlots.popLast() else { return recordGap("too many waited at once") }
         copy(luma, to: memory.slot(slot))
         lumas[pts] = slot
     }
@@ -186,12 +186,16 @@ final class OutputSampler {
             if sample == nil { isUnbroken = false }
             return free(luma)
         }
-        // Where packets do not wait, a checker may be too slow for all.
-        guard sampleBytes + bytes.byteCount <= SampleMemory.packetSize,
-            sample?.units.count ?? 0 < OutputSample.maxCount
-        else {
+        let count = sample?.units.count ?? 0
+        let isTooLarge = sampleBytes + bytes.byteCount > SampleMemory.packetSize
+        if isTooLarge || count >= OutputSample.maxCount {
             free(luma)
-            leaveGap("the packets of one sample were too large")
+            // A sample grows beyond its size only while the checker has another: where packets do not wait, the checker may not
+            // keep up.
+            recordGap(
+                isTooLarge && count < sampleSize
+                    ? "the packets of one sample were too large"
+                    : "the process that checks them did not keep up")
             return abandon()
         }
         bytes.withUnsafeBytes { source in
@@ -215,7 +219,7 @@ final class OutputSampler {
         if !continues { (lastSample, groupStart) = (number, picture.pts) }
     }
 
-    private func leaveGap(_ reason: String) {
+    private func recordGap(_ reason: String) {
         guard checksAll || !onlyReports, gapReason == nil else { return }
         gapReason = reason
         memory.hasUnverifiedPackets = true
@@ -269,7 +273,7 @@ final class OutputSampler {
                 let confirmed = memory.confirmedTime
                 ready = held.prefix(givenCount).prefix { $0.picture.pts < confirmed }.count
                 if memory.hasUndecodedPictures {
-                    leaveGap("the decoder that checks them could not go on before the next IDR picture")
+                    recordGap("the decoder that checks them could not continue before the next IDR picture")
                 }
                 self.given = nil
             case .nobody:
@@ -295,7 +299,7 @@ final class OutputSampler {
 
     private func stop(_ reason: String) {
         endReason = reason
-        if isHolding { memory.hasUnverifiedPackets = true }
+        if checksAll || isHolding { memory.hasUnverifiedPackets = true }
         given = nil
         abandon()
     }

@@ -79,7 +79,7 @@ public final class SampleMemory: Sendable {
         }
     }
 
-    /// Whether the checker's decoder has passed over pictures up to an IDR picture.
+    /// Whether the checker's decoder has skipped pictures up to an IDR picture.
     public var hasUndecodedPictures: Bool {
         get { memory.bytes.baseAddress.map { chwd_counter_load($0 + 24) != 0 } ?? false }
         set {
