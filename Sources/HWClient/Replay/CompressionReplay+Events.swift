@@ -41,7 +41,7 @@ extension CompressionReplay {
             throw broken("it released a frame that is not in flight")
         }
         // Another encoder than the first one may hold more frames.
-        if let size = copies?.frameSize, (log.readCount + 1) * size > FrameCopies.maxBytes { stopKeeping() }
+        if let size = copies?.frameSize, (log.readCount + 1) * size > FrameCopies.maxBytes { stopKeeping(.full) }
         frame.isRead = true
         if !frame.isReturned {
             if keepsFrames, mayKeep(frame) { hasSilentCredit = true } else { keepCopy(of: &frame) }
@@ -58,10 +58,10 @@ extension CompressionReplay {
     /// Returns a frame's memory to the app, after copying it where frames are kept.
     private func keepCopy(of frame: inout FrameLog.Frame) {
         if keepsFrames {
-            if let pool = pools.first(where: { $0.id == frame.frame.poolID }) {
-                frame.copy = copies?.copy(frame.frame.layout, in: pool.memory)
-            }
-            if frame.copy == nil { stopKeeping() }
+            do throws(FrameCopies.Failure) {
+                guard let pool = pools.first(where: { $0.id == frame.frame.poolID }) else { throw .impossible }
+                frame.copy = try copies?.copy(frame.frame.layout, in: pool.memory)
+            } catch { stopKeeping(error) }
         }
         returnFrame(&frame)
     }
@@ -91,10 +91,15 @@ extension CompressionReplay {
         return log.keptCount(inPool: poolID) < spared
     }
 
-    /// Stops keeping frames, of which there are more than the process announced, or than may be kept.
-    private func stopKeeping() {
+    /// Stops keeping frames, and says why in the notices.
+    private func stopKeeping(_ failure: FrameCopies.Failure) {
         copies = nil
-        notice = "the session ends if its process fails: the encoder holds more frames than are kept"
+        let reason =
+            switch failure {
+            case .full: "the encoder holds more frames than are kept"
+            case .impossible: "a frame could not be copied"
+            }
+        notice = "the session ends if its process fails: \(reason)"
         for case .frame(var frame) in log.entries where frame.isRead && !frame.isReturned {
             returnFrame(&frame)
             log.update(frame)

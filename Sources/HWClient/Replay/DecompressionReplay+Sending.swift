@@ -43,18 +43,18 @@ extension DecompressionReplay {
             if let bytes { return client.receiver.packets.store(bytes, frameID: number) }
             return packet.bytes.withUnsafeBytes { client.receiver.packets.store($0, frameID: number) }
         }
-        guard hasCredit, let place = try store(size, copy) else { return false }
+        guard hasCredit, let location = try store(size, copy) else { return false }
         var flags: DecodeFrame.Flags = number == synchronous.number ? [] : .asynchronous
         if !packet.isOutput || packet.isRepeated { flags.insert(.doNotOutput) }
         let message = try client.send(
             DecodeFrame(
-                frameID: number, pts: packet.pts, duration: packet.duration, poolID: place.poolID, flags: flags,
-                offset: UInt64(place.offset), size: UInt32(size)))
+                frameID: number, pts: packet.pts, duration: packet.duration, poolID: location.poolID, flags: flags,
+                offset: UInt64(location.offset), size: UInt32(size)))
         if number == synchronous.number { synchronous = (nil, message) }
         return true
     }
 
-    /// Places a packet in memory that the process reads, which grows where it is too small; nil where there is no room.
+    /// Copies a packet into the worker's memory, growing it if needed; nil where there is no room.
     ///
     /// - Parameter copy: copies it, if there is room.
     private func store(

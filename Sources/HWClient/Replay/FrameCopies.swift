@@ -10,6 +10,14 @@ struct FrameCopies {
         let layout: FrameLayout
     }
 
+    /// Why a frame is not copied.
+    enum Failure: Error {
+        /// All slots are in use.
+        case full
+        /// There is no memory for copies, or the layout is not one of the frame's memory.
+        case impossible
+    }
+
     /// The number of the pool; apps count theirs from small numbers.
     static let poolID = UInt32.max
     /// The most bytes of frames that one session keeps, whether copied or in the app's memory.
@@ -40,16 +48,16 @@ struct FrameCopies {
     /// Copies a frame.
     ///
     /// - Parameter memory: of its pool.
-    /// - Returns: nil where there is no room, or the layout is not one of the memory.
-    mutating func copy(_ layout: FrameLayout, in memory: SharedMemory) -> Copy? {
-        guard (try? layout.validate(format, width: width, height: height, poolSize: UInt64(memory.size))) != nil
-        else { return nil }
-        if pool == nil { pool = try? FramePool(slotSize: frameSize, slotCount: slotCount) }
-        guard let pool, let slot = pool.acquire(), let target = pool.bytes(of: slot).baseAddress,
+    mutating func copy(_ layout: FrameLayout, in memory: SharedMemory) throws(Failure) -> Copy {
+        guard (try? layout.validate(format, width: width, height: height, poolSize: UInt64(memory.size))) != nil,
             let source = memory.bytes.baseAddress
-        else { return nil }
-        let place = FrameLayout.packed(format, width: width, height: height).layout
-        for (index, plane) in place.planes.enumerated() {
+        else { throw .impossible }
+        if pool == nil { pool = try? FramePool(slotSize: frameSize, slotCount: slotCount) }
+        guard let pool else { throw .impossible }
+        guard let slot = pool.acquire() else { throw .full }
+        guard let target = pool.bytes(of: slot).baseAddress else { throw .impossible }
+        let packed = FrameLayout.packed(format, width: width, height: height).layout
+        for (index, plane) in packed.planes.enumerated() {
             let row = format.rowBytes(plane: index, width: width)
             let rows = format.rows(plane: index, height: height)
             let from = layout.planes[index]
