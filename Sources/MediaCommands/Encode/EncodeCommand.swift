@@ -103,8 +103,8 @@ struct EncodeCommand: ParsableCommand {
             A .heic holds one picture, of a file in any format that libavcodec reads, or of another HEIC file: in one tile up to \
             512 samples on a side, else in a grid of 512x512 tiles, which one session codes with one quantizer (40 - 38 · \
             quality). Pictures of RGB become full-range Y'CbCr; more than 8 bits become 10. --alpha adds alpha as a picture of its \
-            own. What INPUT's own Exif says of the orientation is done by the file's own properties; the Exif that is written, of INPUT \
-            or of another file, has orientation 1. Samples without a header come as .y4m, or with --raw-size and --raw-format. With \
+            own. The orientation in INPUT's own Exif becomes a property of the file; the Exif that is written, of INPUT or of another \
+            file, has orientation 1. Raw samples are read from .y4m, or without a header with --raw-size and --raw-format. With \
             --burst it holds several pictures in a group of type brst; thumbnail, Exif and maps are those of the --cover. A .heics is an \
             image sequence of pictures and videos, each picture decoded on its own and shown as long as its file says, or by \
             --frame-rate; its --cover is what viewers of pictures show.

@@ -10,7 +10,7 @@ struct RawStill {
     let width: Int
     let height: Int
 
-    /// Reads a picture at full range, without gaps between its rows.
+    /// Reads a picture at full range, without gaps between its rows; colors beside alpha are already in the mode of the options.
     ///
     /// - Throws: `badInput` for a file of another size, and for one without the alpha that is wanted; `unsupported` for
     ///   another bit depth than the samples have.
@@ -26,10 +26,7 @@ struct RawStill {
             throw MediaError(
                 .unsupported, "\(path): \(name) has \(format.bitDepth) bits, which do not become \(depth)")
         }
-        let bytes = try WholeFile.read(path, most: size)
-        guard bytes.count == size else {
-            throw MediaError(.badInput, "\(path) has \(bytes.count) bytes; \(name) has \(size)")
-        }
+        let bytes = try WholeFile.read(path, exactly: size, for: name)
         var pixels = try SourceImage(
             format, width: width, height: height, planes: planes.map { Array(bytes[$0]) }, strides: strides,
             color: color(options)

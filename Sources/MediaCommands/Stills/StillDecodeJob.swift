@@ -73,7 +73,8 @@ struct StillDecodeJob {
             canvas, color,
             StillOutput.Description(
                 format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
-                wantedAlphaMode: request.alphaMode, background: request.background, exif: exif))
+                wantedAlphaMode: request.alphaMode, background: request.background, exif: exif),
+            &notes)
         if let path = request.exif, let exif {
             try WholeFile.write(exif, to: path, inputs: [input.path, request.output])
         }

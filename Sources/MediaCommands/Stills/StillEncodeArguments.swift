@@ -62,13 +62,15 @@ struct StillEncodeArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "INPUT of a HEIC picture is samples without a header, of this size, at full range.", valueName: "WxH"))
+            "Read INPUT as headerless full-range samples of this size, for a HEIC picture.", valueName: "WxH"))
     var rawSize: String?
 
     @Option(
         help: ArgumentHelp(
-            "The pixel format of samples without a header: nv12, p010, i420 (the default), i010 or yuva.",
-            valueName: "format"))
+            """
+            The pixel format of headerless samples: nv12, p010, i420 (the default), i010 or yuva. The colors of yuva must \
+            already be in the mode of --alpha: they are not converted.
+            """, valueName: "format"))
     var rawFormat: RawFormat?
 
     @Flag(help: "Put several pictures into one HEIC file as a burst.")

@@ -31,15 +31,19 @@ struct StillOutput {
     }
 
     /// Writes a picture, and returns the bytes of the file.
-    func write(_ canvas: StillCanvas, _ color: PictureColor, _ description: Description) throws -> Int {
-        guard let writer else { return try writeJPEG(canvas, color, description) }
+    ///
+    /// - Parameter notes: gets lines about what the file does not hold.
+    func write(
+        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description, _ notes: inout [String]
+    ) throws -> Int {
+        guard let writer else { return try writeJPEG(canvas, color, description, &notes) }
         var properties = FrameWriter.Description(
             width: canvas.width, height: canvas.height, format: canvas.format, color: color.color, frameRate: nil,
             sampleAspectRatio: nil, alphaMode: canvas.format == .yuva ? description.alphaMode : nil,
             wantedAlphaMode: description.wantedAlphaMode)
         properties.profile = color.profile
         if let note = writer.colorNote(color.color, width: canvas.width, height: canvas.height) {
-            Console.note(note)
+            notes.append(note)
         }
         if let background = description.background, canvas.format == .yuva {
             properties.format = .yu12
@@ -58,12 +62,12 @@ struct StillOutput {
     func finish() throws(MediaError) { try writer?.finish() }
 
     private func writeJPEG(
-        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description
+        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description, _ notes: inout [String]
     ) throws -> Int {
         if let exif = description.exif, !JPEGEncoder.holds(exif: exif) {
-            Console.note("warning: Exif of \(exif.count) bytes is left out: JPEG holds less than 64 KiB")
+            notes.append("warning: Exif of \(exif.count) bytes is left out: JPEG holds less than 64 KiB")
         }
-        if color.color.isHDR { Console.note("warning: \(path) holds no HDR: viewers show it dull") }
+        if color.color.isHDR { notes.append("warning: \(path) holds no HDR: viewers show it dull") }
         let metadata = JPEGEncoder.Metadata(exif: description.exif, profile: color.profile)
         var file: [UInt8] = []
         if let background = description.background, canvas.format == .yuva {

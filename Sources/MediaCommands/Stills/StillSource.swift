@@ -86,7 +86,7 @@ struct StillSource {
 extension StillReader {
     /// Reports the sound that HEIC files do not hold.
     func noteSound(_ path: String) {
-        OtherStream.notes(of: sound, because: "HEIC files hold pictures alone").forEach {
+        OtherStream.notes(of: sound, because: "HEIC files hold only pictures").forEach {
             Console.note("\(path): \($0)")
         }
     }

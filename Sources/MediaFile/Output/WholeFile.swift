@@ -53,6 +53,19 @@ public enum WholeFile {
         }
     }
 
+    /// Reads a file whose size is known.
+    ///
+    /// - Parameter content: what has that size, for the error.
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a file of another size.
+    public static func read(_ path: String, exactly size: Int, for content: String) throws(MediaError) -> [UInt8] {
+        try read(path) { (count) throws(MediaError) in
+            guard count == size else {
+                throw MediaError(.badInput, "\(path) has \(count) bytes; \(content) has \(size)")
+            }
+            return count
+        }
+    }
+
     /// Reads the first bytes of a file, `most` of them where it has more.
     ///
     /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for what is no file.
