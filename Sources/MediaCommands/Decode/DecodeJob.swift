@@ -214,7 +214,7 @@ final class DecodeJob {
         guard !writer.isPNG else { return [] }
         return OtherStream.notes(
             of: reader.otherStreams.filter { $0.content == .audio },
-            because: "\(writer.isY4M ? "Y4M holds" : "raw frames hold") pictures alone")
+            because: "\(writer.isY4M ? "Y4M holds" : "raw frames hold") only pictures")
     }
 
     private func depthNote(_ video: VideoDescription, _ target: PixelFormat) -> String? {

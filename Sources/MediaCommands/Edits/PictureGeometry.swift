@@ -21,7 +21,7 @@ struct PictureGeometry {
     let changesSamples: Bool
     /// Whether only the size changes, so that metadata about places in the picture can be scaled.
     let onlyScales: Bool
-    /// Whether light is filtered, for which the color of the samples must be known.
+    /// Whether scaling filters linear light, which needs a known color.
     var filtersLight: Bool { changesSamples && request.light == .linear }
     private let request: PictureRequest
     private let sampleAspectRatio: Rational?

@@ -128,7 +128,7 @@ extension EncodeCommand {
             throw ValidationError(
                 "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
         }
-        if let option = picture.filterWords.first, !picture.scales, presetName == nil {
+        if let option = picture.filterWords.first, !picture.scales, exportPreset?.maxSize == nil {
             throw ValidationError("\(option.name) is for --size, --max-height or a preset that scales.")
         }
     }

@@ -119,9 +119,9 @@ public struct OtherStream: Hashable, Sendable {
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }
 
-    /// What an output that holds pictures alone leaves out, one line for each stream.
+    /// What an output that holds only pictures leaves out, one line for each stream.
     ///
-    /// - Parameter reason: what the output is, such as `.hevc holds video alone`.
+    /// - Parameter reason: what the output is, such as `.hevc holds only video`.
     public static func notes(of streams: [OtherStream], because reason: String) -> [String] {
         streams.map { "\($0.description) is not copied: \(reason)" }
     }

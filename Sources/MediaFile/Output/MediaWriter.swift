@@ -64,7 +64,7 @@ public final class MediaWriter: Sendable {
     }
 
     static func notesOfByteStream(_ source: MediaReader?) -> [String] {
-        let reason = ".hevc holds video alone"
+        let reason = ".hevc holds only video"
         var notes = OtherStream.notes(of: source?.otherStreams ?? [], because: reason)
         if let source {
             let keys = FileCopy.contentKeys(of: source)

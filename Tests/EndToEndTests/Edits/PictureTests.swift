@@ -244,6 +244,7 @@ extension EndToEndFaults {
             (["--rotate", "45"], 64), (["--orientation", "1"], 64), (["--output-frame-rate", "0"], 64),
             (["--filter", "bilinear"], 64), (["--filter-light", "linear", "--crop", "100:100:0:0"], 64),
             (["--filter", "bicubic", "--size", "100x100"], 64), (["--copy", "--filter", "bilinear"], 64),
+            (["--filter", "bilinear", "--preset-name", "archive"], 64),
             (["--copy", "--size", "100x100"], 64), (["--crop", "320:180:2:0"], 65), (["--crop", "16:182:0:0"], 65),
             (["--size", "2562x180"], 65), (["--size", "16x1442"], 65),
         ]
@@ -298,8 +299,7 @@ extension EndToEndFaults {
             let content = grey(aspect: "1:1")
             try content.write(to: URL(fileURLWithPath: path("clip.mov")))
             let script = "\"$0\" encode -y - \"$1\" <\"$1\""
-            let run = try Running("/bin/sh", ["-c", script, Programs.path("hwctl"), path("clip.mov")]).wait(
-                seconds: 30)
+            let run = try Running("/bin/sh", ["-c", script, Programs.path("hwctl"), path("clip.mov")]).wait()
             #expect(run.status == 64 && run.errors.contains("is the input"), "\(run.errors)")
             #expect(try Data(contentsOf: URL(fileURLWithPath: path("clip.mov"))) == content)
         }

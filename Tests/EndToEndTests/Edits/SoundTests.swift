@@ -125,13 +125,13 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "An output of pictures alone says so of the sound, once",
+            "An output of only pictures says so of the sound, once",
             arguments: [
-                ("encode", "out.hevc", ".hevc holds video alone"),
-                ("decode", "out.y4m", "Y4M holds pictures alone"),
-                ("decode", "out.yuv", "raw frames hold pictures alone"),
-                ("encode", "out.heic", "HEIC files hold pictures alone"),
-                ("encode", "out.heics", "HEIC files hold pictures alone"),
+                ("encode", "out.hevc", ".hevc holds only video"),
+                ("decode", "out.y4m", "Y4M holds only pictures"),
+                ("decode", "out.yuv", "raw frames hold only pictures"),
+                ("encode", "out.heic", "HEIC files hold only pictures"),
+                ("encode", "out.heics", "HEIC files hold only pictures"),
             ])
         func picturesAlone(_ command: String, _ output: String, _ reason: String) throws {
             try clip("in.mkv", "-c:a", "aac")
