@@ -80,14 +80,21 @@ struct PictureAnnotations: Sendable {
     }
 
     /// `tscl` (14496-15 8.4.4): the profile and level that a decoder of the levels 0…`level` must support, which are the highest of
-    /// all parameter sets.
+    /// all parameter sets, and the flags that hold for all of them.
     ///
     /// Bit and frame rates are 0, "unspecified", as Apple's devices write them.
     private func levelEntry(_ level: Int) -> [UInt8] {
-        let needs = records.map { profileAndLevel(of: level, $0) }
-        var profile = needs.map(\.profile).max { $0.profileIdc < $1.profileIdc } ?? ProfileTier()
-        profile.tierFlag = needs.contains { $0.profile.tierFlag }
-        let levelIdc = needs.map(\.levelIdc).max() ?? 0
+        var (profile, levelIdc) = profileAndLevel(of: level, records[0])
+        for record in records.dropFirst() {
+            let other = profileAndLevel(of: level, record)
+            if other.profile.profileIdc > profile.profileIdc {
+                (profile.profileSpace, profile.profileIdc) = (other.profile.profileSpace, other.profile.profileIdc)
+            }
+            profile.tierFlag = profile.tierFlag || other.profile.tierFlag
+            profile.profileCompatibilityFlags &= other.profile.profileCompatibilityFlags
+            profile.constraintIndicatorFlags &= other.profile.constraintIndicatorFlags
+            levelIdc = max(levelIdc, other.levelIdc)
+        }
         var entry = [
             UInt8(level),
             UInt8(profile.profileSpace & 3) << 6 | (profile.tierFlag ? 0x20 : 0) | UInt8(profile.profileIdc & 31),
