@@ -19,7 +19,7 @@ package enum CommandArguments {
 
     /// Runs the command that the arguments name.
     ///
-    /// What is wrong with them is reported in one line, where ArgumentParser prints three.
+    /// Argument errors are reported in one line, where ArgumentParser prints three.
     package static func run(_ root: any ParsableCommand.Type, _ arguments: [String]) {
         do {
             var command = try root.parseAsRoot(arguments)

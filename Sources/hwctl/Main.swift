@@ -53,7 +53,9 @@ struct HWCtlMain {
             execv(path, CommandLine.unsafeArgv)
         }
         let reason = String(cString: strerror(errno))
-        Console.error("hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)")
+        Console.report(
+            CommandFailure(
+                .software, "hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)"))
         exit(ExitStatus.software.rawValue)
     }
 }

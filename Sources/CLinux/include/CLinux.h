@@ -73,12 +73,13 @@ int chwd_signalfd_next(int fd);
 
 const char *chwd_error_text(int number);
 
-// Counters shared between processes, without ordering between them.
-static inline uint64_t chwd_counter_load(const void *at) { return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED); }
-static inline void chwd_counter_store(void *at, uint64_t value) { __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELAXED); }
 // A word that hands memory from one process to another: what was written before the store is seen after a load of its value.
 static inline uint64_t chwd_turn_load(const void *at) { return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE); }
 static inline void chwd_turn_store(void *at, uint64_t value) { __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE); }
+
+// Counters shared between processes, without ordering between them.
+static inline uint64_t chwd_counter_load(const void *at) { return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED); }
+static inline void chwd_counter_store(void *at, uint64_t value) { __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELAXED); }
 static inline void chwd_counter_add(void *at, uint64_t value) { __atomic_fetch_add((uint64_t *)at, value, __ATOMIC_RELAXED); }
 
 #endif

@@ -41,9 +41,9 @@ public struct PoolLedger<Memory> {
         guard counted < Self.maxPools || id == Self.copiesID else {
             throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
         }
-        // Copies are the library's: an app with large pools goes on after a failure, too.
+        // Copies are the library's: an app with large pools continues after a failure, too.
         let limit = id == Self.copiesID ? min(maxBytes, Self.maxCopies) : maxBytes
-        let used = pools.reduce(0) { $0 + ([id, $1.key].contains(Self.copiesID) ? 0 : $1.value.size) }
+        let used = id == Self.copiesID ? 0 : pools.reduce(0) { $0 + ($1.key == Self.copiesID ? 0 : $1.value.size) }
         guard size > 0, size <= limit - used else {
             throw SessionError(
                 .parameter, "a pool of \(size) bytes exceeds the session's limit of \(limit) bytes")

@@ -72,7 +72,7 @@ extension EndToEndFaults {
                 says: "--crf is --quality here (CRF = 40 - 38 · quality): CRF 23 is --quality 0.45"),
             Case("a codec", .usage, "--codec", "hevc", "IN8", "DIR/out.mov", says: "the output is always HEVC"),
             Case(
-                "an option that is not there", .usage, "--qualty=0.5", "IN8", "DIR/out.mov",
+                "an unknown option", .usage, "--qualty=0.5", "IN8", "DIR/out.mov",
                 says: "unknown option"),
             Case("no output", .usage, "IN8", says: "missing expected argument: an INPUT and an OUTPUT"),
             Case("an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov", says: "X265Preset"),
@@ -94,7 +94,7 @@ extension EndToEndFaults {
             let arguments = refusal.arguments.map {
                 clips[$0] ?? $0.replacing("DIR", with: folder.root)
             }
-            let run = try Programs.hwctl(["encode"] + arguments, seconds: 20)
+            let run = try Programs.hwctl(["encode"] + arguments)
             #expect(run.status == refusal.status.rawValue, "\(run.errors)")
             #expect(run.complaints.count == 1, "\(run.errors)")
             #expect(run.errors.contains(refusal.says), "\(run.errors)")
@@ -103,7 +103,7 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "With --json a failure is one document, also where the arguments are wrong",
+            "With --json a failure is one document, even with wrong arguments",
             arguments: [
                 (["encode", "--json", "DIR/missing.mp4", "DIR/out.mov"], HWDModel.ExitStatus.noInput),
                 (["decode", "--json", "DIR/missing.mp4", "DIR/out.y4m"], .noInput),
@@ -128,6 +128,18 @@ extension EndToEndFaults {
             #expect(folder.contents.isEmpty)
         }
 
+        @Test("Without hwctl-media there is a document too")
+        func documentWithoutMedia() throws {
+            let folder = try Scratch()
+            let program = folder.path("hwctl")
+            try FileManager.default.copyItem(atPath: Programs.path("hwctl"), toPath: program)
+            let run = try Running(program, ["info", "--json", "in.mp4"]).wait()
+            #expect(run.status == HWDModel.ExitStatus.software.rawValue, "\(run.errors)")
+            let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            #expect(try run.errors == "hwctl: \(#require(document["error"] as? String))\n")
+            #expect(run.errors.contains("hwctl-media cannot be run"), "\(run.errors)")
+        }
+
         @Test("Contradictory options are refused before anything is started")
         func contradictoryOptions() throws {
             let run = try Programs.hwctl(["encode", "--qp", "20", "--quality", "0.5", "in.mp4", "out.mov"])
@@ -142,7 +154,7 @@ extension EndToEndFaults {
             let y4m = try StandardStreams.y4m("yuv420p", in: folder)
             let before = folder.contents
             for command in [["encode", y4m, folder.path("out.mov")], ["sessions"], ["probe"]] {
-                let run = try Programs.hwctl(command, socket: folder.path("no-listener"), seconds: 20)
+                let run = try Programs.hwctl(command, socket: folder.path("no-listener"))
                 #expect(run.status == HWDModel.ExitStatus.unavailable.rawValue)
                 #expect(run.errorLines.count == 1, "\(run.errors)")
                 #expect(run.errors.contains(folder.path("no-listener")))
@@ -158,7 +170,7 @@ extension EndToEndFaults {
             let closed = folder.path("closed")
             try FileManager.default.createDirectory(
                 atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o555])
-            let run = try Programs.hwctl(["encode", y4m, "\(closed)/out.mov"], seconds: 20)
+            let run = try Programs.hwctl(["encode", y4m, "\(closed)/out.mov"])
             #expect(run.status == HWDModel.ExitStatus.cannotCreate.rawValue, "\(run.errors)")
         }
 
@@ -181,7 +193,7 @@ extension EndToEndFaults {
         static func checkDamaged(_ url: URL) throws {
             let folder = try Scratch()
             let output = folder.path("out.mov")
-            let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output], seconds: 20)
+            let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output])
             let status = try #require(run.status, "ended by \(run.exit)")
             #expect(status == 0 || (64...78).contains(status))
             #expect(run.errorLines.count <= 6, "\(run.errors)")
