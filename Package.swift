@@ -14,6 +14,10 @@ let common: [SwiftSetting] = [
 /// Pure modules (no I/O, no C library) are checked for memory safety as well.
 let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 
+/// Loops over samples, which debug builds optimize as well. SwiftPM refuses such flags in what an app depends on, so no target
+/// of HWClient's or HWImages' may have them.
+let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+
 // Every target's name is one that an app cannot have by chance, because a package graph holds a name only once.
 // The folders go by what is in them.
 
@@ -72,8 +76,10 @@ let package = Package(
         .target(name: "HWDSystem", path: "Sources/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.
         .target(
-            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", linkerSettings: [.linkedLibrary("dl")]),
-        .target(name: "CHWDLookAhead", path: "Sources/CLookAhead", linkerSettings: [.linkedLibrary("m")]),
+            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", cSettings: optimized, linkerSettings: [.linkedLibrary("dl")]),
+        .target(
+            name: "CHWDLookAhead", path: "Sources/CLookAhead", cSettings: optimized,
+            linkerSettings: [.linkedLibrary("m")]),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
@@ -89,7 +95,7 @@ let package = Package(
             name: "CHWDDRM", path: "Sources/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
-        .target(name: "CHWDPixels", path: "Sources/CPixels"),
+        .target(name: "CHWDPixels", path: "Sources/CPixels", cSettings: optimized),
         // The C library, so that the tests drive it; Clients/c/Makefile builds it for apps.
         .target(
             name: "CHWDaemon", path: "Clients/c",

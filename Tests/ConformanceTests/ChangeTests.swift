@@ -53,7 +53,7 @@ import Testing
 
     /// x265 goes on with a new encoder, whose first picture is an IDR picture; a driver's encoder goes on in place, except in
     /// the middle of a group of temporal levels.
-    @Test(arguments: jobs(shapes))
+    @Test(arguments: sampled(jobs(shapes), oneIn: 3))
     func goesOnAfterFlushes(backend: Backend, index: Int) throws {
         var job = Self.job(Self.shapes[index])
         job.flushes = [6, 13, 14]
@@ -99,7 +99,7 @@ import Testing
         Change(before: ["MaxKeyFrameInterval": .int(1)], after: ["MaxKeyFrameInterval": .int(5)], isInPlace: false),
     ]
 
-    @Test(arguments: jobs(changes.map(\.before)))
+    @Test(arguments: sampled(jobs(changes.map(\.before)), oneIn: 4))
     func appliesChanges(backend: Backend, index: Int) throws {
         let change = Self.changes[index]
         var job = Self.job(change.before)

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Each frame has the level of its position, and the stream decodes with levels removed, however the clip ends.
-    @Test(arguments: with, [2, 3, 4])
+    @Test(arguments: sampled(pairs(with, [2, 3, 4]), oneIn: 5))
     func streamDecodesWithLevelsRemoved(backend: Backend, levels: Int) throws {
         let plan = try TemporalLevels(base: Rational(Int32(240 >> (levels - 1))), full: Rational(240))
         for (format, frames) in [(PixelFormat.nv12, 16), (.p010, 17)]
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A forced key frame begins a new pattern of levels; the group before it keeps its pattern.
-    @Test(arguments: with, [true, false])
+    @Test(arguments: sampled(pairs(with, [true, false]), oneIn: 3))
     func keyFramesKeepThePattern(backend: Backend, isOpenGOP: Bool) throws {
         let plan = try TemporalLevels(base: Rational(30), full: Rational(240))
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 41)

@@ -49,7 +49,7 @@ struct RateTests {
         ("AverageBitRate", 600_000), ("ConstantBitRate", 600_000), ("AverageBitRate", 1_500_000),
     ]
 
-    @Test(arguments: Backend.personalities, rates.indices)
+    @Test(arguments: sampled(pairs(Backend.personalities, rates.indices), oneIn: 4))
     func keepsBitRates(personality: String, index: Int) throws {
         let rate = Self.rates[index]
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 75)
@@ -78,7 +78,7 @@ struct RateTests {
     }
 
     /// Quality with a rate limit is QVBR, or VBR with the quality's QP as the minimum.
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities, oneIn: 2))
     func dataRateLimitsBoundQuality(personality: String) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 75)
         let limits = PropertyValue.array([.int(100_000), .int(1)])

@@ -33,7 +33,7 @@ import Testing
     }
 
     /// The stream has the next even size by its conformance window; an odd size's clean aperture is in the container.
-    @Test(arguments: sizes.indices)
+    @Test(arguments: sampled(sizes.indices, oneIn: 4))
     func codesEverySize(index: Int) throws {
         let (backend, size) = Self.sizes[index]
         for format in PixelFormat.yCbCr {
@@ -67,7 +67,7 @@ import Testing
     ]
 
     /// With every structure both decoders agree, each frame has one picture, and decoding times increase.
-    @Test(arguments: Backend.all, shapes.indices)
+    @Test(arguments: sampled(pairs(Backend.all, shapes.indices), oneIn: 5))
     func everyStructureDecodes(backend: Backend, index: Int) throws {
         let shape = Self.shapes[index]
         // Two encoders suffice for what depends on the structure alone.

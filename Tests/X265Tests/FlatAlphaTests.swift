@@ -76,14 +76,16 @@ import Testing
         return (flat, Set(stream.pictures.filter(\.0.isSync).map { Int($0.0.pts) }))
     }
 
-    @Test("opaque streams need no encoder of alpha", arguments: AlphaTests.kinds)
+    @Test("opaque streams need no encoder of alpha", arguments: sampled(AlphaTests.kinds, oneIn: 4))
     func opaque(name: String, properties: [String: PropertyValue]) throws {
         let source = AlphaTests.Source(width: 96, height: 64, flat: { _ in 255 })
         let result = try check(source, properties, forced: [5, 27])
         #expect(result.flat.count == source.frames)
     }
 
-    @Test("every value is exact", arguments: [0, 1, 2, 64, 126, 127, 128, 129, 130, 131, 137, 200, 254, 255])
+    @Test(
+        "every value is exact",
+        arguments: sampled([0, 1, 2, 64, 126, 127, 128, 129, 130, 131, 137, 200, 254, 255], oneIn: 4))
     func values(value: UInt8) throws {
         let result = try check(AlphaTests.Source(width: 72, height: 40, frames: 6, flat: { _ in value }))
         #expect(result.flat.count == 6)
@@ -91,8 +93,10 @@ import Testing
 
     @Test(
         "sizes that are not whole blocks",
-        arguments: [(161, 91), (16, 16), (2, 2), (34, 50), (64, 64), (200, 24), (24, 200), (130, 66)],
-        [1, 0])
+        arguments: sampled(
+            pairs(
+                [(161, 91), (16, 16), (2, 2), (34, 50), (64, 64), (200, 24), (24, 200), (130, 66)], [1, 0]),
+            oneIn: 5))
     func size(size: (Int, Int), wavefronts: Int) throws {
         let source = AlphaTests.Source(width: size.0, height: size.1, frames: 6, flat: { _ in 77 })
         let result = try check(source, ["X265Params": .string("wpp=\(wavefronts)")])
@@ -123,7 +127,7 @@ import Testing
             ),
         ]
 
-    @Test("alpha begins, ends and changes, with forced key frames", arguments: changes)
+    @Test("alpha begins, ends and changes, with forced key frames", arguments: sampled(changes, oneIn: 3))
     func change(name: String, properties: [String: PropertyValue]) throws {
         // The first change is further from both key frames before it than any encoder here looks ahead.
         // Less than 100 frames: libde265 reports the 100th.

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
+
+/// The cases of a test: one in `stride`, from the first on, in `make test`; all with HWDAEMON_TEST_ALL=1, as in
+/// `make check PARTS=cases`.
+public func sampled<Cases: Collection>(_ cases: Cases, oneIn stride: Int) -> [Cases.Element] {
+    guard getenv("HWDAEMON_TEST_ALL") == nil else { return Array(cases) }
+    return cases.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
+}
+
+/// Every pair of two lists, of which a stride that shares no factor with their counts samples both evenly.
+public func pairs<First, Second>(_ first: [First], _ second: some Collection<Second>) -> [(First, Second)] {
+    first.flatMap { one in second.map { (one, $0) } }
+}
