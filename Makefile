@@ -14,7 +14,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps debug demo test test-end-to-end test-modules check soak bench lint fuzz install install-daemon \
+.PHONY: all clients gstreamer deps deps-build debug demo test test-end-to-end test-modules check soak bench lint fuzz install install-daemon \
     install-clients uninstall deb clean release manual
 
 all: release manual clients
@@ -25,7 +25,11 @@ DEPS ?= scripts/install-deps
 deps:
 	@$(DEPS)
 
-release: deps
+# What building and the demo need.
+deps-build:
+	@$(if $(DEPS),$(DEPS) build)
+
+release: deps-build
 	@echo "Building (release) ..."
 	@mkdir -p .build
 	@scripts/build-release $(PROGRAMS) >.build/release.log 2>&1 || { cat .build/release.log >&2; exit 1; }
@@ -39,8 +43,8 @@ clients:
 gstreamer: clients
 	@$(MAKE) --silent -C Clients/gstreamer
 
-demo: deps
-	@echo "Building ..."
+demo: deps-build
+	@echo "Building (debug) ..."
 	@swift build --quiet
 	@scripts/demo
 
