@@ -14,8 +14,9 @@ let common: [SwiftSetting] = [
 /// Pure modules (no I/O, no C library) are checked for memory safety as well.
 let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 
-/// Loops over samples, which debug builds optimize as well. SwiftPM refuses such flags in what an app depends on, so no target
-/// of HWClient's or HWImages' may have them.
+/// Optimizes loops over samples in debug builds, too.
+///
+/// SwiftPM refuses such flags in what an app depends on, so no target that HWClient or HWImages needs may have them.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 // Every target's name is one that an app cannot have by chance, because a package graph holds a name only once.
@@ -76,7 +77,8 @@ let package = Package(
         .target(name: "HWDSystem", path: "Sources/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.
         .target(
-            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", cSettings: optimized, linkerSettings: [.linkedLibrary("dl")]),
+            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", cSettings: optimized,
+            linkerSettings: [.linkedLibrary("dl")]),
         .target(
             name: "CHWDLookAhead", path: "Sources/CLookAhead", cSettings: optimized,
             linkerSettings: [.linkedLibrary("m")]),
