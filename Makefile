@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps clients gstreamer debug demo test check soak bench lint fuzz install uninstall deb clean; see README.md.
+# deps clients gstreamer debug demo test quick hook check soak bench lint fuzz install uninstall deb clean; see README.md.
 
 SHELL := /bin/bash
 PREFIX ?= /usr
@@ -14,8 +14,8 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps deps-build debug demo test test-end-to-end test-modules check soak bench lint fuzz install install-daemon \
-    install-clients uninstall deb clean release manual
+.PHONY: all clients gstreamer deps deps-build debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \
+    install install-daemon install-clients uninstall deb clean release manual
 
 all: release manual clients
 
@@ -75,6 +75,14 @@ test-end-to-end:
 
 test-modules:
 	@$(RUN_TESTS) --name modules -- --skip 'EndToEndTests|$(LONG)'
+
+# A change in about a minute: formats, and the unit tests of the changed modules and of those that import them.
+quick: deps
+	@scripts/quick $(if $(BASE),--base $(BASE))
+
+# Runs `make quick` before each push of this clone; `git config --unset core.hooksPath` ends that.
+hook:
+	git config core.hooksPath scripts/hooks
 
 # What takes longer, in parts: PARTS="python gstreamer" runs two of them, PARTS=list names them all.
 check:

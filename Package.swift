@@ -279,6 +279,10 @@ let package = Package(
         .testTarget(
             name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel", "HWDWire"],
             swiftSettings: common),
+        .testTarget(
+            name: "MediaCommandsTests",
+            dependencies: ["HWDMediaFile", "HWDModel", "HWDTransport", "HWDWire", "hwctl-media", argumentParser],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
@@ -289,3 +293,8 @@ let package = Package(
             swiftSettings: common),
     ]
 )
+
+// The test targets that scripts/quick needs; no other is compiled and linked.
+if let names = Context.environment["HWDAEMON_TESTS"]?.split(separator: " ").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}

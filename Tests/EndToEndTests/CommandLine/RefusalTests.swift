@@ -61,20 +61,6 @@ extension EndToEndFaults {
             Case(
                 "a property in lower case", .usage, "--property", "quality=0.5", "IN8", "DIR/out.mov",
                 says: "did you mean Quality?"),
-            Case(
-                "a bit rate without its suffix", .usage, "--bitrate", "6", "IN8", "DIR/out.mov",
-                says: "--bitrate 6 is 6 bits a second: did you mean 6M?"),
-            Case(
-                "a rate factor as quality", .usage, "--quality", "23", "IN8", "DIR/out.mov",
-                says: "CRF 23 is --quality 0.45"),
-            Case(
-                "a rate factor", .usage, "--crf", "23", "IN8", "DIR/out.mov",
-                says: "--crf is --quality here (CRF = 40 - 38 · quality): CRF 23 is --quality 0.45"),
-            Case("a codec", .usage, "--codec", "hevc", "IN8", "DIR/out.mov", says: "the output is always HEVC"),
-            Case(
-                "an unknown option", .usage, "--qualty=0.5", "IN8", "DIR/out.mov",
-                says: "unknown option"),
-            Case("no output", .usage, "IN8", says: "missing expected argument: an INPUT and an OUTPUT"),
             Case("an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov", says: "X265Preset"),
         ]
 
