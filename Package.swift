@@ -18,6 +18,7 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 ///
 /// SwiftPM refuses such flags in what an app depends on, so no target that HWClient or HWImages needs may have them.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+let optimizedSwift: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 // Every target's name is one that an app cannot have by chance, because a package graph holds a name only once.
 // The folders go by what is in them.
@@ -63,7 +64,8 @@ let package = Package(
             name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/HEIF",
             swiftSettings: pure),
         .target(
-            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
+            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color",
+            swiftSettings: pure + optimizedSwift,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Export", swiftSettings: pure,
@@ -227,7 +229,7 @@ let package = Package(
         .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
-            swiftSettings: common),
+            swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "TransportTests",
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
@@ -240,7 +242,7 @@ let package = Package(
         // What the tests of every encoder share, and the process that one of them encodes in.
         .target(
             name: "HWDEncoderTesting", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"],
-            path: "Tests/EncoderTesting", swiftSettings: common),
+            path: "Tests/EncoderTesting", swiftSettings: common + optimizedSwift),
         .executableTarget(
             name: "hwd-vaapi-tool",
             dependencies: [
