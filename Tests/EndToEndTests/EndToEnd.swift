@@ -4,7 +4,8 @@ import Testing
 /// Real processes over the real socket, one test after the other.
 ///
 /// Tests of `EndToEndFaults` run beside these, so that two are under way at a time, whatever the number of cores: each
-/// starts a daemon of its own, x265 takes every core there is, and several tests bound how long something may take.
+/// starts a daemon of its own, and x265 uses every core there is. No test measures how long something takes: it waits
+/// for an event, and `hangLimit` ends the wait for one that never comes.
 /// Suites named `Long` are left out of `make test`; `make check` runs them.
 @Suite(.serialized)
 struct EndToEnd {}

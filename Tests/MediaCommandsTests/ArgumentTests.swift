@@ -34,7 +34,7 @@ import Testing
             (["encode", "--size", "320", "in.mp4", "out.mov"], "--size"),
             (["encode", "--alpha", "half", "in.mov", "out.mov"], "--alpha"),
             (["encode", "--segment", "9/4", "in.mov", "out.mov"], "--segment"),
-            (["decode", "in.mov"], "OUTPUT"),
+            (["decode", "in.mov"], "<output>"),
             (["convert", "a", "b", "--size", "0x0", "--from", "nv12", "--to", "bgra8"], "--size"),
             (["probe", "--nonsense"], "Unknown option"),
         ])

@@ -13,7 +13,7 @@ extension EndToEnd {
 
         static func compression(
             _ server: TestDaemon, _ format: PixelFormat = .nv12, codec: String = "hevc",
-            properties: [PropertyKey: PropertyValue] = [:], timeout: Duration = .seconds(60)
+            properties: [PropertyKey: PropertyValue] = [:], timeout: Duration = hangLimit
         ) async throws -> AsyncCompressionSession {
             try await AsyncCompressionSession(
                 server.daemon,

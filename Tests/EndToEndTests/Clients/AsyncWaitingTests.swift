@@ -105,12 +105,19 @@ extension EndToEnd {
             let raw = try Sessions.pictures(4, in: server)
             let session = try await Sessions.compression(server)
             let reader = Task { try await collect(session.packets) }
+            let count = Guarded(0)
             let buffers = Task {
                 // A session has few buffers, and this task keeps them.
                 var kept: [PixelBuffer] = []
-                for _ in 0..<100 { kept.append(try await session.makePixelBuffer()) }
+                for _ in 0..<100 {
+                    kept.append(try await session.makePixelBuffer())
+                    count.change { $0 += 1 }
+                }
             }
-            try await Task.sleep(for: .milliseconds(50))
+            // Of pictures as small as these a session makes eight.
+            let deadline = MonotonicTime.now + hangLimit
+            while count.value < 8, MonotonicTime.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+            try #require(count.value == 8)
             reader.cancel()
             buffers.cancel()
             await #expect(throws: CancellationError.self) { _ = try await reader.value }
@@ -122,7 +129,7 @@ extension EndToEnd {
         func backPressure() async throws {
             let server = try TestDaemon()
             let session = try await Sessions.compression(
-                server, properties: [.realTime: .bool(true)], timeout: .seconds(2))
+                server, properties: [.realTime: .bool(true)], timeout: .seconds(10))
             var sent: Int64 = 0
             let status = await Sessions.status {
                 while sent < 2000 {
@@ -182,7 +189,7 @@ extension EndToEnd {
             // If the waits blocked the pool, nothing below would run: the watchdog would be the one that continues them.
             let isOver = Guarded(false)
             let watchdog = try HWDTransport.Thread.spawn(name: "watchdog") {
-                if !eventually(within: 30, { isOver.value }) {
+                if !eventually({ isOver.value }) {
                     Issue.record("the tasks that wait for sessions stop all other tasks")
                 }
                 for worker in workers { kill(worker.pid, SIGCONT) }

@@ -41,8 +41,9 @@ extension EndToEnd {
             var times: [Int64] = []
             var event = hwd_event()
             event.size = MemoryLayout<hwd_event>.size
+            let limit = Int32(hangLimit.components.seconds * 1000)
             while true {
-                try #require(hwd_next_event(session, &event, 20_000) == 1, "\(lastError)")
+                try #require(hwd_next_event(session, &event, limit) == 1, "\(lastError)")
                 if event.type == UInt32(HWD_EVENT_COMPLETED) { return times.sorted() }
                 if event.type == UInt32(HWD_EVENT_PACKET) { times.append(event.pts) }
                 try #require(hwd_release(session, &event) == 0, "\(lastError)")

@@ -24,7 +24,6 @@ final class CaseClient {
     static let duration: Int64 = 3000
     /// The most events that a step fetches.
     private static let maxEvents = 1000
-    private static let timeout = Duration.seconds(20)
 
     private(set) var session: Session?
     private(set) var format: [UInt8] = []
@@ -154,7 +153,7 @@ final class CaseClient {
     private func freeSlot(of pool: FramePool) throws -> FramePool.Slot {
         for _ in 0..<Self.maxEvents {
             if let slot = pool.acquire() { return slot }
-            try #require(try fetch(within: Self.timeout), "no frame is released")
+            try #require(try fetch(within: hangLimit), "no frame is released")
         }
         throw CaseError("no frame is released")
     }
@@ -168,7 +167,7 @@ final class CaseClient {
         case nil: break
         }
         for _ in 0..<Self.maxEvents where !isFinished {
-            try #require(try fetch(within: Self.timeout), "the session does not complete")
+            try #require(try fetch(within: hangLimit), "the session does not complete")
         }
         try #require(isFinished)
     }
@@ -176,7 +175,7 @@ final class CaseClient {
     // MARK: - Events
 
     /// Handles events until none comes in time.
-    func fetchAll(within timeout: Duration = CaseClient.timeout) throws {
+    func fetchAll(within timeout: Duration = hangLimit) throws {
         var count = 0
         while count < Self.maxEvents, try fetch(within: timeout) { count += 1 }
     }

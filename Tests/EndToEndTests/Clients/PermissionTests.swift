@@ -58,7 +58,7 @@ extension EndToEndFaults {
                 .appendingPathComponent("../../../Clients/python").standardizedFileURL.path
             let run = try Running(
                 Programs.required("python3"), ["-B", "-c", script, address], environment: ["PYTHONPATH": package]
-            ).wait(seconds: 30)
+            ).wait()
             #expect(run.status == 0, "\(run.errors)")
             return run.text
         }
@@ -77,7 +77,7 @@ extension EndToEndFaults {
             #expect(try swift(server.socket) == expected)
             #expect(try c(server.socket) == expected)
             #expect(try python(server.socket) == expected)
-            // And who may use it, may.
+            // A permitted user gets an answer.
             #expect(try server.daemon.features().features.isEmpty == false)
         }
     }

@@ -168,14 +168,14 @@ extension EndToEnd {
                 ])
         }
 
-        /// Checks a document by its schema, which must refuse spoilt ones.
+        /// Checks a document by its schema, which must reject each mutation of it.
         private static func checkSchema(_ document: String) throws {
             try #require(JSONSchema.missing == nil, "\(JSONSchema.missing ?? "")")
-            let spoilers = [
+            let mutations = [
                 "f.pop('schema')", "f.update(nonsense=1)", "f['machine'].pop('cpu')",
                 "f['runs'][0].update(psnr='high')", "f['bd_rates'][0].update(metric='SSIM')",
             ]
-            #expect(try JSONSchema.errors(of: document, by: "bench.schema.json", spoilers) == "")
+            #expect(try JSONSchema.errors(of: document, by: "bench.schema.json", mutations) == "")
         }
 
         @Test("Presets and an earlier run are compared; decoding and converting are measured")

@@ -183,7 +183,7 @@ extension EndToEndFaults {
                 "set -e -o pipefail; cd '\(folder.path("."))'; PATH='\(Programs.folder)':\"$PATH\"; \(line)"
             return try Running(
                 Programs.required("bash"), ["-c", script], environment: ["HWDAEMON_SOCKET": server.socket]
-            ).wait(seconds: 120)
+            ).wait()
         }
 
         /// Builds the library that `hwctl run` preloads where it finds it: beside the folders of the build.

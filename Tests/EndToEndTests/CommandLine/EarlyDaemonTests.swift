@@ -22,7 +22,7 @@ extension EndToEnd {
                 hwctl = try Running(
                     Programs.path("hwctl"), ["decode", "-", folder.path("out.y4m")], input: pipe.readNumber)
                 let pid = hwctl.child.pid
-                let found = eventually(within: 20) {
+                let found = eventually {
                     let daemons = ProcessEntry.children(of: pid).filter { $0.name == "hwdaemon" }
                     let workers = daemons.flatMap { ProcessEntry.children(of: $0.pid) }
                     processes = daemons + workers.filter { $0.name.hasPrefix("hwdaemon-dec") }
@@ -33,7 +33,7 @@ extension EndToEnd {
 
             /// Expects that the daemon and the session's process end and that there is no output.
             func expectNothingLeft() {
-                #expect(eventually(within: 8) { !processes.contains(where: \.isRunning) })
+                #expect(eventually { !processes.contains(where: \.isRunning) })
                 #expect(folder.contents.isEmpty)
             }
         }
@@ -44,7 +44,7 @@ extension EndToEnd {
             let decode = try Decode()
             #expect(decode.processes.map(\.name) == ["hwdaemon", "hwdaemon-decode"])
             try decode.hwctl.child.kill(SIGKILL)
-            #expect(try decode.hwctl.wait(seconds: 5).exit == .signaled(SIGKILL))
+            #expect(try decode.hwctl.wait().exit == .signaled(SIGKILL))
             decode.expectNothingLeft()
         }
 
@@ -53,7 +53,7 @@ extension EndToEnd {
             let decode = try Decode()
             try FileHandle(fileDescriptor: decode.pipe.writeNumber).write(contentsOf: Data("no film".utf8))
             decode.pipe.closeWriting()
-            let run = try decode.hwctl.wait(seconds: 10)
+            let run = try decode.hwctl.wait()
             #expect(run.status == HWDModel.ExitStatus.badInput.rawValue, "\(run.errors)")
             #expect(run.complaints.count == 1, "\(run.errors)")
             decode.expectNothingLeft()
@@ -63,7 +63,7 @@ extension EndToEnd {
         func refused() throws {
             let folder = try Scratch()
             let missing = try Programs.hwctl(
-                ["decode", folder.path("missing.mov"), folder.path("out.y4m")], seconds: 20)
+                ["decode", folder.path("missing.mov"), folder.path("out.y4m")])
             #expect(missing.status == HWDModel.ExitStatus.noInput.rawValue, "\(missing.errors)")
             #expect(missing.complaints.count == 1, "\(missing.errors)")
             #expect(folder.contents.isEmpty)
@@ -77,7 +77,7 @@ extension EndToEnd {
                 Programs.path("hwctl"), ["decode", "-", server.folder.path("out.y4m")],
                 environment: ["HWDAEMON_SOCKET": server.socket], input: pipe.readNumber)
             let pid = hwctl.child.pid
-            try #require(eventually(within: 20) { ProcessEntry(pid)?.name == "hwctl-media" })
+            try #require(eventually { ProcessEntry(pid)?.name == "hwctl-media" })
             #expect(ProcessEntry.children(of: pid).isEmpty)
         }
 
@@ -101,7 +101,7 @@ extension EndToEnd {
             try Programs.tool("ffmpeg", ["-v", "error", "-i", clip, "-f", "rawvideo", theirs])
             let run = try Running(
                 Programs.path("hwctl-media"), ["decode", "-q", clip, own], environment: ["HWDAEMON_STARTED": value]
-            ).wait(seconds: 60)
+            ).wait()
             #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
             #expect(FileManager.default.contentsEqual(atPath: own, andPath: theirs))
         }

@@ -21,7 +21,7 @@ extension EndToEndFaults {
             let start = "cd '\(server.folder.root)' && H='\(Programs.path("hwctl"))' && "
             return try Running(
                 Programs.required("sh"), ["-c", start + script], environment: ["HWDAEMON_SOCKET": server.socket]
-            ).wait(seconds: 30)
+            ).wait()
         }
 
         @Test(

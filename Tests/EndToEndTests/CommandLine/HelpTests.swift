@@ -23,7 +23,7 @@ import Testing
     }
 
     private func hwctl(_ arguments: String...) throws -> Finished {
-        let run = try Running(Programs.path("hwctl"), arguments).wait(seconds: 60)
+        let run = try Running(Programs.path("hwctl"), arguments).wait()
         try #require(run.status == 0, "\(arguments): \(run.errors)")
         return run
     }

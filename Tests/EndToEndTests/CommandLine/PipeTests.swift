@@ -18,7 +18,7 @@ extension EndToEndFaults {
             let script = "set -o pipefail; hwctl() { '\(Programs.path("hwctl"))' \"$@\"; }; " + line
             let run = try Running(
                 Programs.required("bash"), ["-c", script], environment: ["HWDAEMON_SOCKET": server.socket]
-            ).wait(seconds: 120)
+            ).wait()
             try #require(run.status == status, "\(line): \(run.errors)")
             return run
         }
@@ -252,13 +252,15 @@ extension EndToEndFaults.Pipes {
             ends.closeReading()
             var most = 0
             // The line is gone once the process has ended.
-            while let now = Self.peak(of: hwctl.child.pid) {
+            let hasEnded = eventually(within: hangLimit * 5) {
+                guard let now = Self.peak(of: hwctl.child.pid) else { return true }
                 most = max(most, now)
-                usleep(20_000)
+                return false
             }
-            let finished = try hwctl.wait(seconds: 10)
+            try #require(hasEnded, "\(hwctl.errorsSoFar)")
+            let finished = try hwctl.wait()
             try #require(finished.status == 0, "\(finished.errors)")
-            _ = try writer.wait(seconds: 10)
+            _ = try writer.wait()
             return most
         }
 

@@ -37,13 +37,13 @@ extension EndToEndFaults {
             "The presets, and what hwctl presets prints, conform to the schema",
             .enabled(if: JSONSchema.missing == nil, "\(JSONSchema.missing ?? "")"))
         func schema() throws {
-            let spoilers = [
+            let mutations = [
                 "f.pop('schema')", "f['presets'][0].pop('name')", "f['presets'][0].update(max_size=[8, 8])",
                 "f['presets'][0].update(speed='slow')", "f['rates'].update(alpha_factor=0.5)",
                 "f.update(nonsense=1)",
             ]
             let errors = try JSONSchema.errors(
-                of: Programs.repository("presets.json"), by: "presets.schema.json", spoilers)
+                of: Programs.repository("presets.json"), by: "presets.schema.json", mutations)
             #expect(errors == "")
         }
 
@@ -56,7 +56,7 @@ extension EndToEndFaults {
             try Data("{".utf8).write(to: URL(fileURLWithPath: folder + "/b.json"))
             let run = try Running(
                 Programs.path("hwctl"), ["presets"], environment: ["HWDAEMON_PRESETS_DIR": folder]
-            ).wait(seconds: 30)
+            ).wait()
             #expect(run.status == 0 && run.text.contains("House"))
             #expect(run.errorLines.count == 1 && run.errors.contains("b.json is not used"))
         }
@@ -76,14 +76,14 @@ extension EndToEndFaults {
                         + options
                         + [Clips.fixture("bbb_720p.mp4").path, path("tiny.mov")],
                     environment: ["HWDAEMON_PRESETS_DIR": folder, "HWDAEMON_SOCKET": server.socket]
-                ).wait(seconds: 60)
+                ).wait()
                 try #require(run.status == 0, "\(run.errors)")
                 #expect(try Probe(path("tiny.mov")).size == size, "\(options)")
                 // --check says the same without encoding.
                 let check = try Running(
                     Programs.path("hwctl"), ["encode", "--check"] + options + [Clips.fixture("bbb_720p.mp4").path],
                     environment: ["HWDAEMON_PRESETS_DIR": folder]
-                ).wait(seconds: 30)
+                ).wait()
                 let row = check.text.split(separator: "\n").first { $0.hasPrefix("Tiny ") }
                 #expect(row?.contains(" \(size.0)x\(size.1)") == true, "\(options): \(check.text)\(check.errors)")
             }

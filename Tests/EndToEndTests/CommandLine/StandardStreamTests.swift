@@ -29,8 +29,8 @@ extension EndToEnd {
                 Programs.path("hwctl"), ["encode", "--preset", "ultrafast"] + arguments, input: ends.readNumber)
             ends.closeWriting()
             ends.closeReading()
-            let finished = try hwctl.wait(seconds: 60)
-            _ = try ffmpeg.wait(seconds: 10)
+            let finished = try hwctl.wait()
+            _ = try ffmpeg.wait()
             return finished
         }
 
@@ -106,7 +106,7 @@ extension EndToEnd {
                 output: ends.writeNumber)
             ends.closeReading()
             ends.closeWriting()
-            let run = try hwctl.wait(seconds: 60)
+            let run = try hwctl.wait()
             #expect(run.status == 141, "\(run.errors)")
             #expect(run.complaints.isEmpty, "\(run.errors)")
         }

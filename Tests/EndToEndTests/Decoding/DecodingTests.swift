@@ -56,7 +56,7 @@ extension EndToEnd {
             #expect(!files.isEmpty)
             for url in files {
                 let output = server.folder.path("out.y4m")
-                let run = try Programs.hwctl(["decode", url.path, output], socket: server.socket, seconds: 60)
+                let run = try Programs.hwctl(["decode", url.path, output], socket: server.socket)
                 #expect(run.status == 0 || run.status == 65, "\(url.lastPathComponent): \(run.errors)")
                 #expect(!run.errors.isEmpty, "\(url.lastPathComponent)")
                 if run.status != 0 {

@@ -9,7 +9,7 @@ import Testing
 
 private typealias Failover = EndToEndFaults.Failover
 
-// A thousand deaths: kill -9 of 336 processes of each kind, three to a session.
+// SIGKILL for 336 processes of each kind, three per session.
 extension EndToEndFaults.Failover.EveryPosition {
     /// Sessions of each kind, half of them beside the others.
     private static let sessions = 112
@@ -33,7 +33,7 @@ extension EndToEndFaults.Failover.EveryPosition {
         return positions.sorted()
     }
 
-    @Test("A decoder's deaths", arguments: ["open", "closed"])
+    @Test("SIGKILL for decoders, three per session", arguments: ["open", "closed"])
     func decoders(structure: String) throws {
         try Self.onDaemons(Self.sessions / 2) { server, sessions in
             let stream = try Failover.Decoding.stream(structure, in: server.folder)
@@ -46,7 +46,7 @@ extension EndToEndFaults.Failover.EveryPosition {
         }
     }
 
-    @Test("An encoder's deaths")
+    @Test("SIGKILL for encoders, three per session")
     func encoders() throws {
         try Self.onDaemons(Self.sessions) { server, sessions in
             let raw = try RawFrames(
@@ -60,8 +60,13 @@ extension EndToEndFaults.Failover.EveryPosition {
                 for (index, frame) in raw.frames.enumerated() {
                     try encoder.encode(frame)
                     guard positions.contains(index + 1) else { continue }
-                    // The client must have met the death before.
-                    while encoder.session.restartCount < deaths { _ = try encoder.pump(seconds: 0.05) }
+                    // The client must first have noticed the previous failure.
+                    let isNoticed = try eventually {
+                        if encoder.session.restartCount >= deaths { return true }
+                        try encoder.pump(within: .milliseconds(50))
+                        return false
+                    }
+                    try #require(isNoticed, "\(encoder.session.restartCount) restarts after \(deaths) deaths")
                     kill(try server.session(encoder.id).pid, SIGKILL)
                     deaths += 1
                 }
@@ -72,7 +77,7 @@ extension EndToEndFaults.Failover.EveryPosition {
         }
     }
 
-    @Test("A converter's deaths, while frames are in flight")
+    @Test("SIGKILL for converters with frames in flight, three per session")
     func converters() throws {
         let count = 30
         try Self.onDaemons(Self.sessions) { server, sessions in
@@ -87,7 +92,7 @@ extension EndToEndFaults.Failover.EveryPosition {
     }
 }
 
-/// Frames that a pixel-transfer session converts, each in a place of its own.
+/// Frames that a pixel-transfer session converts, each in a slot of its own.
 private struct ConvertedFrames {
     private let width = 64
     private let height = 48
@@ -106,8 +111,8 @@ private struct ConvertedFrames {
         }
     }
 
-    /// Converts all frames; each process that is to die stops before it is sent the frame of that number (from 1), so that
-    /// this one and those before it without an answer are in flight.
+    /// Converts all frames; a process that is to be killed is stopped before frame N (from 1) is sent, so that this frame
+    /// and earlier unanswered ones are in flight.
     func convert(on server: TestDaemon, killingAt positions: [Int]) throws -> [UInt8] {
         target.memory.mutableBytes?.initializeMemory(as: UInt8.self, repeating: 0)
         let session = try TransferSession(
@@ -121,9 +126,9 @@ private struct ConvertedFrames {
         var answers: [UInt64] = []
         /// Takes answers until a condition holds.
         func wait(for condition: () -> Bool) throws {
-            let deadline = MonotonicTime.now + .seconds(60)
+            let deadline = MonotonicTime.now + hangLimit
             while !condition() {
-                try #require(MonotonicTime.now < deadline, "\(answers.count) answers after a minute")
+                try #require(MonotonicTime.now < deadline, "\(answers.count) answers")
                 guard case .frame(let answer)? = try session.nextEvent(timeout: .milliseconds(50)) else { continue }
                 try #require(answer.status == .ok, "\(answer.reason)")
                 answers.append(answer.frameID)
@@ -134,7 +139,7 @@ private struct ConvertedFrames {
             try wait { session.framesInFlight < session.created.maxFramesInFlight }
             let dies = positions.contains(index + 1)
             if dies {
-                // The client must have met the death before.
+                // The client must first have noticed the previous failure.
                 try wait { session.restartCount == deaths }
                 kill(try server.session(session.created.session).pid, SIGSTOP)
             }

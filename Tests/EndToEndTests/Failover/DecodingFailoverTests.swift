@@ -51,8 +51,13 @@ extension EndToEndFaults.Failover {
             for (index, unit) in stream.units.enumerated() {
                 try decoder.decode(unit)
                 guard positions.contains(index + 1) else { continue }
-                // The client must have met the death before.
-                while decoder.session.restartCount < deaths { _ = try decoder.pump(seconds: 0.05) }
+                // The client must first have noticed the previous failure.
+                let isNoticed = try eventually {
+                    if decoder.session.restartCount >= deaths { return true }
+                    try decoder.pump(within: .milliseconds(50))
+                    return false
+                }
+                try #require(isNoticed, "\(decoder.session.restartCount) restarts after \(deaths) deaths")
                 kill(try server.session(decoder.id).pid, SIGKILL)
                 deaths += 1
             }
@@ -98,7 +103,7 @@ extension EndToEndFaults.Failover {
             }
             func receive(_ count: Int) throws {
                 while held.count < count {
-                    let event = try #require(try session.nextEvent(timeout: .seconds(20)))
+                    let event = try #require(try session.nextEvent(timeout: hangLimit))
                     if case .frame(let frame) = event { held.append(frame) }
                 }
             }
@@ -192,7 +197,7 @@ extension EndToEndFaults.Failover {
 
         @Test("hwctl decode and transcodes go on, whichever process fails, with every picture")
         func files() throws {
-            let faulty = try EndToEndFaults.Failover.Faulty()
+            let faulty = try EndToEndFaults.Failover.Faulty(hangs: true)
             let clip = faulty.server.folder.path("clip.mp4")
             try Programs.tool(
                 "ffmpeg",
@@ -204,7 +209,7 @@ extension EndToEndFaults.Failover {
             let plan = faulty.state.path("plan/faults")
             func run(_ faults: String, _ arguments: [String]) throws -> Finished {
                 try faults.write(toFile: plan, atomically: false, encoding: .utf8)
-                let run = try Programs.hwctl(arguments, socket: faulty.server.socket, seconds: 120)
+                let run = try Programs.hwctl(arguments, socket: faulty.server.socket)
                 try #require(run.status == 0, "\(faults): \(run.errors)")
                 #expect(run.errors.contains("went on in another process"), "\(faults): \(run.errors)")
                 let left = try String(contentsOfFile: plan, encoding: .utf8)

@@ -40,7 +40,7 @@ extension EndToEndFaults.Failover {
         private static func check(_ plan: Plan) throws {
             let lanes = plan.faults.contains("hang") ? 4 : 2
             let results = try concurrently(lanes) { lane in
-                let faulty = try Faulty(plan.personality, plan.format)
+                let faulty = try Faulty(plan.personality, plan.format, hangs: plan.faults.contains("hang"))
                 for (index, position) in plan.positions.enumerated() where index % lanes == lane {
                     try Self.check(plan, at: position, faulty)
                 }

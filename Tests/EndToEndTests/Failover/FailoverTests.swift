@@ -24,8 +24,8 @@ extension EndToEndFaults {
             /// What a daemon found of each driver, which the next ones need not verify.
             private static let found = Guarded<[String: Data]>([:])
 
-            /// - Parameter stallTimeout: seconds after which hardware without progress counts as hanging.
-            init(_ personality: String = "full", _ format: PixelFormat = .nv12, stallTimeout: Int = 1) throws {
+            /// - Parameter hangs: whether the driver hangs according to the plan, so that the daemon has to notice it soon.
+            init(_ personality: String = "full", _ format: PixelFormat = .nv12, hangs: Bool = false) throws {
                 state = try Scratch()
                 plan = state.path("plan/faults")
                 try FileManager.default.createDirectory(
@@ -37,7 +37,7 @@ extension EndToEndFaults {
                 let found = URL(fileURLWithPath: state.path("probe-cache.json"))
                 try Faulty.found.value[personality]?.write(to: found)
                 server = try TestDaemon(
-                    "--set", "HardwareStallTimeout=\(stallTimeout)", environment: environment)
+                    "--set", "HardwareStallTimeout=\(hangs ? 2 : 60)", environment: environment)
                 try #require(try Hardware.probe(server).encoders.first?.hardware == true)
                 if let cache = try? Data(contentsOf: found) { Faulty.found.change { $0[personality] = cache } }
                 raw = try RawFrames(
@@ -120,8 +120,8 @@ extension EndToEndFaults {
 
         @Test("A failure and a hang: the same hardware goes on", arguments: Structure.allCases)
         func others(_ structure: Structure) throws {
-            let faulty = try Faulty()
-            for fault in ["fail 33", "hang 40"] {
+            for (fault, hangs) in [("fail 33", false), ("hang 40", true)] {
+                let faulty = try Faulty(hangs: hangs)
                 let encoding = try faulty.encode([fault], structure)
                 #expect(
                     encoding.encoder.session.created.usingHardware && encoding.encoder.session.restartCount == 1)
@@ -207,8 +207,8 @@ extension EndToEndFaults {
             for frame in faulty.raw.frames.prefix(12) { try encoder.encode(frame) }
             // The worker has read all frames when it answers; x265 holds them.
             #expect(
-                try eventually(within: 20) {
-                    _ = try encoder.pump(seconds: 0.05)
+                try eventually {
+                    _ = try encoder.pump(within: .milliseconds(50))
                     return encoder.session.framesInFlight == 0
                 })
             try encoder.session.removePool(id: 1)

@@ -74,7 +74,7 @@ extension EndToEndFaults.Failover {
                 frames[$0].side_data_list?.contains { $0.side_data_type.contains("Closed Captions") } ?? false
             }
             #expect(captioned == Array(stride(from: 0, to: Failover.count, by: captionStep)), name)
-            // Only IDR pictures, types 19 and 20: the first one, the one that was forced, and one at the joint.
+            // Only IDR pictures, types 19 and 20: the first one, the one that was forced, and the first one of a new process.
             let keyFrames = frames.indices.filter { frames[$0].key_frame == 1 }
             let found = try Programs.tool(
                 "ffmpeg",
@@ -89,15 +89,16 @@ extension EndToEndFaults.Failover {
                     - (isHardware ? 0 : 1),
                 "\(name): \(keyFrames) \(found.text)")
             #expect(Set(keyFrames).isSuperset(of: [0, forced]), "\(name): \(keyFrames)")
-            let joints = keyFrames.filter { $0 != 0 && $0 != forced }
+            let others = keyFrames.filter { $0 != 0 && $0 != forced }
             if faults.isEmpty {
-                #expect(joints == [], name)
+                #expect(others == [], name)
             } else {
                 // The picture at which the process fails was not delivered; it codes its first one twice.
                 let failed = try #require(faults[0].split(separator: " ").last.flatMap { Int($0) }) - 2
-                let joint = joints.first ?? forced
+                let resumption = others.first ?? forced
                 #expect(
-                    joints.count <= 1 && (max(1, failed - 24)...failed).contains(joint), "\(name): \(keyFrames)")
+                    others.count <= 1 && (max(1, failed - 24)...failed).contains(resumption),
+                    "\(name): \(keyFrames)")
             }
             return Result(run: run, qualities: qualities)
         }
@@ -116,13 +117,13 @@ extension EndToEndFaults.Failover {
                 let result = try Self.encode(faulty, faults, structure)
                 let isHardware = result.run.encoder.session.created.usingHardware
                 #expect(isHardware == (faults.count == 1), "\(faults)")
-                // x265 spends its bits otherwise.
+                // x265 distributes bits differently.
                 let tolerance = isHardware ? 1.0 : 3.0
                 #expect(abs(result.fall - undisturbed.fall) <= tolerance, "\(faults): \(result.fall) dB")
             }
         }
 
-        @Test("Frames beyond 512 MiB are not kept, which is in Notices, nor those of a session that refuses it")
+        @Test("Frames beyond 512 MiB are not kept, as Notices says, nor those of a session without replay")
         func notices() throws {
             let faulty = try Faulty()
             func notices(_ encoder: Encoder) throws -> String {
@@ -157,8 +158,8 @@ extension EndToEndFaults.Failover {
 extension EndToEndFaults.Failover.EveryPosition {
     @Test("Software that holds more than 512 MiB of frames after hardware keeps none")
     func stopsKeeping() throws {
-        // Hardware holds 16 of these frames, 453 MB; x265 looks 20 frames ahead. The simulated driver takes long for one.
-        let faulty = try Failover.Faulty(stallTimeout: 20)
+        // Hardware holds 16 of these frames, 453 MB; x265 looks 20 frames ahead.
+        let faulty = try Failover.Faulty()
         try faulty.fail(["crash 2", "crash 2"])
         let (width, height) = (4096, 2304)
         let encoder = try Encoder(

@@ -14,7 +14,7 @@ extension EndToEndFaults.Failover {
         private func upgrade(_ server: TestDaemon) throws -> Int32 {
             kill(server.pid, SIGUSR2)
             let pattern = /successor=([0-9]+)/
-            try #require(eventually(within: 20) { server.log.contains(pattern) }, "\(server.log)")
+            try #require(eventually { server.log.contains(pattern) }, "\(server.log)")
             return try #require(server.log.firstMatch(of: pattern).flatMap { Int32($0.1) })
         }
 
@@ -47,7 +47,7 @@ extension EndToEndFaults.Failover {
             try EndToEnd.EncodedRun(encoder: first, raw: faulty.raw).check("upgraded")
             try EndToEnd.EncodedRun(encoder: second, raw: faulty.raw).check("under the new daemon")
             first.session.invalidate()
-            #expect(eventually(within: 10) { ProcessEntry(server.pid)?.state ?? "Z" == "Z" }, "\(server.log)")
+            #expect(eventually { ProcessEntry(server.pid)?.state ?? "Z" == "Z" }, "\(server.log)")
         }
     }
 }

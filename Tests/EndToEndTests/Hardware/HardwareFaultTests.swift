@@ -15,7 +15,7 @@ extension EndToEndFaults {
             init(_ server: TestDaemon) { files = ProcessEntry.fileCount(of: server.pid) }
 
             func holds(for server: TestDaemon) -> Bool {
-                eventually(within: 8) {
+                eventually {
                     server.workers.isEmpty && ProcessEntry.fileCount(of: server.pid) <= files
                 }
             }
@@ -66,16 +66,19 @@ extension EndToEndFaults {
         func unusable(index: Int) throws {
             let fault = Self.faults[index]
             let state = try Scratch()
+            let hangs = fault.personality.hasPrefix("hang-")
             let server = try TestDaemon(
-                "--set", "ProbeTimeout=1",
+                "--set", "ProbeTimeout=\(hangs ? 2 : 60)",
                 environment: SimulatedDriver.environment(fault.personality, state: state.root))
             let clip = try Self.clip(8, in: server.folder)
-            // Four paths may hang, a second each.
-            let start = MonotonicTime.now
             let snapshot = try Hardware.probe(server)
-            #expect(MonotonicTime.now.nanoseconds(since: start) < 15_000_000_000)
             #expect(snapshot.encoders.map(\.hardware) == [false])
             #expect(snapshot.nodes.first?.reason?.contains(fault.words) == true, "\(snapshot.nodes)")
+            if hangs {
+                // Each path that hangs is ended by the time limit of its own probe.
+                let reasons = snapshot.paths.filter { $0.device == "/dev/null" }.compactMap(\.reason)
+                #expect(reasons.allSatisfy { $0.contains(fault.words) }, "\(reasons)")
+            }
             let before = Footprint(server)
 
             let summary = try Self.prefer(server, clip, frames: 8)
@@ -140,7 +143,7 @@ extension EndToEndFaults {
         func inTheMiddle(personality: String, words: String) throws {
             let state = try Scratch()
             let server = try TestDaemon(
-                "--set", "HardwareStallTimeout=1",
+                "--set", "HardwareStallTimeout=\(personality.contains("hang-") ? 2 : 60)",
                 environment: SimulatedDriver.environment(personality, state: state.root))
             #expect(try Hardware.probe(server).encoders.first?.hardware == true)
             let before = Footprint(server)
@@ -148,14 +151,12 @@ extension EndToEndFaults {
             let encoder = try Encoder(
                 server.daemon, .yu12, width: 320, height: 180, properties: [.replaysAfterFailure: .bool(false)])
             #expect(encoder.session.created.usingHardware)
-            let start = MonotonicTime.now
             let error = sessionError {
                 for frame in raw.frames { try encoder.encode(frame) }
                 try encoder.finish()
             }
             #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains(words) == true)
             #expect(!encoder.coded.isEmpty && encoder.coded.count < 40)
-            #expect(MonotonicTime.now.nanoseconds(since: start) < 6_000_000_000)
             #expect(try server.result(encoder.id).code == Status.videoEncoderMalfunction.rawValue)
 
             let clip = try Self.clip(40, in: server.folder)
@@ -180,7 +181,7 @@ extension EndToEndFaults {
         func whileOpening(personality: String, words: String) throws {
             let (state, folder) = (try Scratch(), try Scratch())
             let server = try TestDaemon(
-                "--set", "HardwareStallTimeout=1", "--libexec",
+                "--set", "HardwareStallTimeout=\(personality == "hang-init" ? 2 : 60)", "--libexec",
                 SimulatedDriver.libexec(probing: "full", in: folder),
                 environment: SimulatedDriver.environment(personality, state: state.root))
             #expect(try Hardware.probe(server).encoders.first?.hardware == true)
@@ -192,12 +193,12 @@ extension EndToEndFaults {
                 summary.fallbackReason?.hasPrefix(Hardware.encoderID) == true
                     && summary.fallbackReason?.contains(words) == true,
                 "\(summary.fallbackReason ?? "")")
-            // The next session does not wait for it again.
-            let start = MonotonicTime.now
+            // The next session does not open it again.
+            let log = server.log
             let required = try Programs.hwctl(
                 ["encode", "--hardware", "require", clip, server.folder.path("never.mov")], socket: server.socket)
             #expect(required.status == 69 && required.complaints.last?.contains(words) == true)
-            #expect(MonotonicTime.now.nanoseconds(since: start) < 900_000_000)
+            Self.expectNoFault(in: server.log.dropFirst(log.count))
             #expect(before.holds(for: server))
         }
 
@@ -210,7 +211,7 @@ extension EndToEndFaults {
         func whileOpeningDecoder(personality: String, words: String) throws {
             let (state, folder) = (try Scratch(), try Scratch())
             let server = try TestDaemon(
-                "--set", "HardwareStallTimeout=1", "--libexec",
+                "--set", "HardwareStallTimeout=\(personality == "hang-init" ? 2 : 60)", "--libexec",
                 SimulatedDriver.libexec(probing: "full", in: folder),
                 environment: SimulatedDriver.environment(personality, state: state.root))
             _ = try Hardware.probe(server)
@@ -223,28 +224,29 @@ extension EndToEndFaults {
             try decoder.decode(stream)
             #expect(decoder.frames.count == 8 && decoder.reports.isEmpty)
             decoder.session.invalidate()
-            // The next session does not wait for it again.
-            let start = MonotonicTime.now
+            // The next session does not open it again.
+            let log = server.log
             let refused = sessionError {
                 _ = try Decoder(
                     server.daemon, stream, specification: [.requireHardwareDecoder: .bool(true)])
             }
             #expect(refused?.status == .couldNotFindVideoDecoder && refused?.reason.contains(words) == true)
-            #expect(MonotonicTime.now.nanoseconds(since: start) < 900_000_000)
+            Self.expectNoFault(in: server.log.dropFirst(log.count))
             #expect(before.holds(for: server))
+        }
+
+        /// Expects that a daemon logged neither a process that it killed nor a session that another one continues.
+        private static func expectNoFault(in log: Substring) {
+            #expect(!log.contains("killing the") && !log.contains("the session restarts"), "\(log)")
         }
 
         @Test("A session created before verification ends waits a while, then falls back with the reason")
         func early() throws {
             let state = try Scratch()
             let server = try TestDaemon(
-                "--set", "ProbeTimeout=4",
+                "--set", "ProbeTimeout=60",
                 environment: SimulatedDriver.environment("hang-at-3", state: state.root))
-            let start = MonotonicTime.now
             let early = try Encoder(server.daemon, .yu12, width: 64, height: 64, properties: [:])
-            let seconds = Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9
-            print("a session that came before the verification had ended waited \(seconds) s")
-            #expect(seconds < 4)
             #expect(!early.session.created.usingHardware)
             #expect(early.session.created.fallbackReason?.contains("still being verified") == true)
             // One that requires hardware waits longer, and gets it.

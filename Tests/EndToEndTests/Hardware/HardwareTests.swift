@@ -32,7 +32,7 @@ extension EndToEnd {
             let server = try TestDaemon(
                 environment: SimulatedDriver.environment(personality, devices: devices, state: state.root))
             let nodes = devices.split(separator: ":").count
-            let isVerified = try eventually(within: 30) {
+            let isVerified = try eventually {
                 let encoders = try server.daemon.call(ListEncoders.self, Empty()).encoders
                 return encoders.count(where: \.hardware) == nodes
             }
@@ -108,9 +108,7 @@ extension EndToEnd {
             #expect(encoders.map(\.hardware) == [true, false])
             let listed = try Self.probe(second, "--no-verify").paths
             #expect(listed.filter(\.verified).count == 8)
-            let start = MonotonicTime.now
             let again = try Self.probe(second).paths
-            print("a probe with known results: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
             #expect(again.filter(\.verified).count == 8)
 
             let other = try TestDaemon(environment: SimulatedDriver.environment("radeonsi-25", state: state.root))

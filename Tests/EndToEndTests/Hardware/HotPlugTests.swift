@@ -22,7 +22,7 @@ extension EndToEndFaults {
 
         private func waitForHardware(_ names: [String], _ server: TestDaemon) throws {
             let expected = names.map { "org.hwdaemon.encoder.vaapi.\($0)" }
-            let isRight = try eventually(within: 30) { try hardware(server) == expected }
+            let isRight = try eventually { try hardware(server) == expected }
             let found = try hardware(server)
             #expect(isRight, "\(found) instead of \(expected): \(server.log)")
         }
@@ -64,8 +64,13 @@ extension EndToEndFaults {
             #expect(encoder.session.restartCount == 1 && encoder.session.created.usingHardware)
             try EndToEnd.EncodedRun(encoder: encoder, raw: raw).check("without its device")
 
-            // However often a node comes and goes, it is looked at twice a second at most.
+            try expectMerged(server, nodes)
+        }
+
+        /// However often a node comes and goes, the daemon looks at it at most twice in each second that passes.
+        private func expectMerged(_ server: TestDaemon, _ nodes: Scratch) throws {
             let before = server.log.split(separator: "\n").count
+            let start = MonotonicTime.now
             for _ in 0..<200 {
                 try plug("left", in: nodes)
                 unlink(nodes.path("left"))
@@ -73,7 +78,10 @@ extension EndToEndFaults {
             try plug("left", in: nodes)
             try waitForHardware(["left", "right"], server)
             let lines = server.log.split(separator: "\n").dropFirst(before)
-            #expect(lines.count(where: { $0.contains("device nodes have changed") }) <= 3, "\(lines)")
+            let looks = lines.count { $0.contains("device nodes have changed") }
+            // A slower machine is allowed more of them.
+            let most = 1 + Int(MonotonicTime.now.nanoseconds(since: start)) / 500_000_000
+            #expect(looks >= 1 && looks <= most, "\(looks), at most \(most): \(lines)")
         }
     }
 }

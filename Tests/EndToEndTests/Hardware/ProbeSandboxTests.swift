@@ -158,12 +158,12 @@ extension EndToEndFaults {
                 // It hangs in its driver until its probe times out.
                 let daemon = server.daemon
                 let asking = Task.detached {
-                    _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
+                    _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: hangLimit)
                 }
                 defer { asking.cancel() }
                 // Others of the name may have ended or be about to start.
                 let confined = Guarded<String?>(nil)
-                let found = eventually(within: 20) {
+                let found = eventually {
                     let statuses = server.workers.filter { $0.name == name }.compactMap {
                         try? String(contentsOfFile: "/proc/\($0.pid)/status", encoding: .utf8)
                     }

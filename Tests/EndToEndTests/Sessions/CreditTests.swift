@@ -46,7 +46,7 @@ extension EndToEnd {
             var packets = 0
             var isCompleted = false
             try session.complete()
-            while !isCompleted, let event = try session.nextEvent(timeout: .seconds(10)) {
+            while !isCompleted, let event = try session.nextEvent(timeout: hangLimit) {
                 switch event {
                 case .frameReleased(let frame): released.append(frame)
                 case .packet(let packet):
@@ -77,7 +77,7 @@ extension EndToEnd {
             try session.prepare()
             var completed = 0
             var descriptions = 0
-            while completed < 500 || descriptions == 0, let event = try session.nextEvent(timeout: .seconds(10)) {
+            while completed < 500 || descriptions == 0, let event = try session.nextEvent(timeout: hangLimit) {
                 switch event {
                 case .completed: completed += 1
                 case .formatDescription: descriptions += 1
@@ -113,7 +113,7 @@ extension EndToEnd {
             #expect(refusals > 0)
             try session.finishDelayedFrames()
             var reports = 0
-            while let event = try session.nextEvent(timeout: .seconds(10)) {
+            while let event = try session.nextEvent(timeout: hangLimit) {
                 guard case .report = event else { break }
                 reports += 1
             }
@@ -150,7 +150,7 @@ extension EndToEnd {
             #expect(accepted == UInt64(session.created.maxFramesInFlight))
             try session.finishFrames()
             var converted: [UInt64] = []
-            while let event = try session.nextEvent(timeout: .seconds(10)) {
+            while let event = try session.nextEvent(timeout: hangLimit) {
                 guard case .frame(let frame) = event else { break }
                 converted.append(frame.frameID)
             }

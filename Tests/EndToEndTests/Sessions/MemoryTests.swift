@@ -189,12 +189,17 @@ extension EndToEnd {
                     }
                     largest = max(largest, Self.proportionalSize(server.pid))
                 }
-                let deadline = MonotonicTime.now + .seconds(10)
-                while MonotonicTime.now < deadline {
-                    largest = max(largest, Self.proportionalSize(server.pid))
-                    usleep(50_000)
-                }
                 let limit = 2 << 30
+                // Until no session has decoded a picture for a while.
+                var (counts, since) = ([String: UInt64](), MonotonicTime.now)
+                let isSettled = try eventually(within: hangLimit * 5) {
+                    largest = max(largest, Self.proportionalSize(server.pid))
+                    let list = try server.sessions().map { ($0.session, $0.framesOut) }
+                    let present = Dictionary(uniqueKeysWithValues: list)
+                    if present != counts { (counts, since) = (present, .now) }
+                    return largest >= limit / 8 && MonotonicTime.now > since + .seconds(10)
+                }
+                #expect(isSettled, "\(largest >> 20) MiB")
                 #expect(largest <= limit + limit / 10, "\(largest >> 20) MiB")
                 // One user may have half, and these sessions fill it.
                 #expect(largest >= limit / 8, "\(largest >> 20) MiB")

@@ -25,12 +25,22 @@ extension EndToEnd {
             }
             thread.join()
             #expect(try #require(found.value).isPrivate)
-            // The kernel would send the signal of PR_SET_PDEATHSIG while the thread ends.
-            usleep(300_000)
+            // The kernel would send the signal of PR_SET_PDEATHSIG before it forgets the thread.
+            try #require(eventually { !Self.hasStarter })
             let child = try #require(ProcessEntry.children(of: getpid()).first { Self.isPrivate($0.pid) })
+            // A daemon that was sent the signal could not answer.
             #expect(try #require(found.value).features().features.contains("checked-members"))
+            #expect(child.isRunning)
             found.change { $0 = nil }
             #expect(eventually { !child.isRunning })
+        }
+
+        /// Whether a thread of this process is the one that starts a daemon.
+        private static var hasStarter: Bool {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+            return names.contains { name in
+                FileManager.default.contents(atPath: "/proc/self/task/\(name)/comm") == Data("starter\n".utf8)
+            }
         }
 
         /// Whether a process is a private daemon of the client library's; other suites start daemons at the same time.
@@ -54,7 +64,7 @@ extension EndToEnd {
                 toFile: folder.path("hwdaemon"), atomically: false, encoding: .utf8)
             chmod(folder.path("hwdaemon"), 0o755)
             func hwctl(_ arguments: [String]) throws -> Finished {
-                try Running("/usr/bin/env", ["-u", "HWDAEMON_SOCKET", program] + arguments).wait(seconds: 30)
+                try Running("/usr/bin/env", ["-u", "HWDAEMON_SOCKET", program] + arguments).wait()
             }
             let run = try hwctl(["sessions"] + options)
             // With --json, the failure is a document, too.
@@ -75,11 +85,11 @@ extension EndToEnd {
             let run = try Running(
                 program, ["properties", "-v"], environment: ["PATH": "\(Programs.folder):\(path)"]
             )
-            .wait(seconds: 30)
+            .wait()
             #expect(run.status == 0, "\(run.errors)")
             #expect(run.errors.contains("using a private one"))
             let without = try Running(program, ["properties"], environment: ["PATH": "relative:/nonexistent"])
-                .wait(seconds: 30)
+                .wait()
             #expect(without.status != 0)
             #expect(without.errors.contains("PATH"), "\(without.errors)")
         }

@@ -239,7 +239,7 @@ extension EndToEnd {
                     EncodeFrame(
                         frameID: 1, pts: 0, duration: 1, poolID: 1,
                         layout: FrameLayout.packed(.nv12, width: 64, height: 48).layout))
-                while try session.nextEvent(timeout: .seconds(10)) != nil {}
+                while try session.nextEvent(timeout: hangLimit) != nil {}
             }
             #expect(error?.status == .parameter)
         }

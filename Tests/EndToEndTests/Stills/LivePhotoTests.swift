@@ -106,7 +106,7 @@ extension EndToEnd {
             let checker = try #require(EndToEnd.StillEncoding.checker)
             let run = try Running(
                 Programs.required("python3"), [checker, path("photo.heic"), "--strict", "--expect-exif"]
-            ).wait(seconds: 60)
+            ).wait()
             #expect(run.status == 0, "\(run.text)")
         }
 
@@ -144,7 +144,7 @@ extension EndToEnd {
             let limited = "trap '' XFSZ; exec prlimit --fsize=\(original.count) \(Programs.path("hwctl"))"
             let run = try Running(
                 Programs.required("sh"), ["-c", limited + " live-photo --pair \"$0\" \"$1\"", still, clip]
-            ).wait(seconds: 60)
+            ).wait()
             #expect(run.status == 74 && run.errors.contains("clip.mov cannot be written"), "\(run.errors)")
             #expect(try Data(contentsOf: URL(fileURLWithPath: clip)) == original)
         }

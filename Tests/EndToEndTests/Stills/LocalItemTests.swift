@@ -34,7 +34,7 @@ extension EndToEnd.StillDecoding {
         #expect(try ours(still) == theirs(clip, "yuv420p"))
         let text = try hwctl("info", path("in.heif")).text
         #expect(text.contains("avci") && text.contains("avc1") && text.contains("320x240"), "\(text)")
-        // A picture that is cut off is no picture.
+        // A truncated picture is an error.
         var cut = still
         cut.data = still.data.prefix(still.data.count / 2)
         try cut.bytes.write(to: URL(fileURLWithPath: path("cut.heif")))

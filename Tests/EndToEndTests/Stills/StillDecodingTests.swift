@@ -117,7 +117,7 @@ extension EndToEnd {
             ).text
             #expect(tags.contains("Orientation                     : 1"), "\(tags)")
             #expect(tags.contains("iPhone 8 Plus") && tags.contains("3024 4032"), "\(tags)")
-            // The other picture of this run is upright too.
+            // The Exif that is written separately says that the picture is upright, too.
             let own = try Programs.tool("exiftool", ["-n", "-s", "-Orientation", path("exif.tiff")]).text
             #expect(own.contains(": 1"), "\(own)")
             // The picture itself, against libheif's.
@@ -137,13 +137,13 @@ extension EndToEnd {
             let count = try Running(
                 Programs.required("python3"), ["-c", "import os; print(len(os.sched_getaffinity(0)))"],
                 environment: ["LD_PRELOAD": library]
-            ).wait(seconds: 20)
+            ).wait()
             try #require(count.text == "16\n", "\(count.text)\(count.errors)")
             let server = try TestDaemon(environment: ["LD_PRELOAD": library])
             let run = try Running(
                 Programs.path("hwctl"), ["decode", path("grid.heic"), path("there.yuv")],
                 environment: ["HWDAEMON_SOCKET": server.socket]
-            ).wait(seconds: 60)
+            ).wait()
             try #require(run.status == 0, "\(run.errors)")
             func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
             #expect(try bytes("here.yuv") == bytes("there.yuv"))

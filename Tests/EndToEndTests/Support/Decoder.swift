@@ -92,7 +92,7 @@ final class Decoder {
     @discardableResult
     func decode(_ unit: CodedStream.Unit, isOutput: Bool = true, isAsynchronous: Bool = true) throws -> UInt64 {
         while !session.hasRoom() { try #require(try pump(), "no packet is taken") }
-        while try pump(seconds: 0) {}
+        while try pump(within: .zero) {}
         return try unit.bytes.withUnsafeBytes {
             try session.decode(
                 $0, pts: unit.pts, duration: unit.duration, isOutput: isOutput, isAsynchronous: isAsynchronous)
@@ -101,8 +101,8 @@ final class Decoder {
 
     /// Handles one event; false when none came in time.
     @discardableResult
-    func pump(seconds: Double = 30) throws -> Bool {
-        guard let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000))) else { return false }
+    func pump(within limit: Duration = hangLimit) throws -> Bool {
+        guard let event = try session.nextEvent(timeout: limit) else { return false }
         switch event {
         case .finished: isFinished = true
         case .report(let report): reports.append(report)

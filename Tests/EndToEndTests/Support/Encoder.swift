@@ -105,10 +105,10 @@ final class Encoder {
     }
 
     /// The next event; a session that keeps frames in the pool, or goes on in another process, may return without one.
-    private func nextEvent(seconds: Double) throws -> CompressionSession.Event? {
-        let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
+    private func nextEvent(within limit: Duration) throws -> CompressionSession.Event? {
+        let deadline = MonotonicTime.now + limit
         repeat {
-            let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000)))
+            let event = try session.nextEvent(timeout: limit)
             if event != nil || spared == 0 && session.restartCount == 0 { return event }
         } while MonotonicTime.now < deadline
         return nil
@@ -116,8 +116,8 @@ final class Encoder {
 
     /// Handles one event; false when none came in time.
     @discardableResult
-    func pump(seconds: Double = 30) throws -> Bool {
-        guard let event = try nextEvent(seconds: seconds) else { return false }
+    func pump(within limit: Duration = hangLimit) throws -> Bool {
+        guard let event = try nextEvent(within: limit) else { return false }
         switch event {
         case .formatDescription(let record):
             self.record = record

@@ -74,7 +74,7 @@ enum FakeVulkan {
         let output = "\(Programs.folder)/fake-vulkan-icd.so"
         let built = try Running(
             compiler, ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-fvisibility=hidden", "-o", output, source]
-        ).wait(seconds: 60)
+        ).wait()
         guard built.status == 0 else {
             throw MissingTool("fake_icd.c does not compile; 'make deps' installs what it needs: \(built.errors)")
         }

@@ -43,6 +43,15 @@ struct ProcessEntry: Hashable {
         return now.started == started && now.state != "Z"
     }
 
+    /// Clock ticks of processor time that a process has used; nil when it has ended.
+    static func processorTime(of pid: Int32) -> UInt64? {
+        guard let data = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return nil }
+        let text = String(decoding: data, as: UTF8.self)
+        let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+        guard fields.count > 13, let user = UInt64(fields[12]), let system = UInt64(fields[13]) else { return nil }
+        return user + system
+    }
+
     /// Enables tests that count a daemon's descriptors: daemons are not dumpable, so /proc shows them to root only.
     static let canCountFiles: ConditionTrait = .enabled(
         if: geteuid() == 0, "only root may count a daemon's descriptors")

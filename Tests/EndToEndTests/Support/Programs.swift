@@ -4,6 +4,11 @@ import HWDSystem
 import HWDTransport
 import Testing
 
+/// How long a test waits for anything before it fails.
+///
+/// It ends a test of something that hangs, and is far above what a slow or busy machine takes.
+let hangLimit = Duration.seconds(120)
+
 /// A program that `make deps` installs is not there: tests fail then, they are not skipped.
 struct MissingTool: Error, CustomStringConvertible {
     let description: String
@@ -43,17 +48,15 @@ enum Programs {
     /// Runs a program found on PATH to its successful end.
     @discardableResult
     static func tool(_ name: String, _ arguments: [String]) throws -> Finished {
-        let finished = try Running(required(name), arguments).wait(seconds: 120)
+        let finished = try Running(required(name), arguments).wait()
         try #require(finished.status == 0, "\(name) \(arguments.joined(separator: " ")): \(finished.errors)")
         return finished
     }
 
     /// Runs hwctl to its end; a file that it encodes is verified.
-    static func hwctl(
-        _ arguments: [String], socket: String = "", input: Int32? = nil, seconds: Int = 120
-    ) throws -> Finished {
+    static func hwctl(_ arguments: [String], socket: String = "", input: Int32? = nil) throws -> Finished {
         let run = try Running(path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": socket], input: input)
-            .wait(seconds: seconds)
+            .wait()
         try OutputCheck.check(arguments, run, socket: socket)
         return run
     }
@@ -64,7 +67,6 @@ struct Finished {
     var exit: ChildProcess.Exit
     var output: [UInt8]
     var errors: String
-    var seconds: Double
 
     /// The exit status; nil when a signal ended it.
     var status: Int32? { if case .exited(let status) = exit { status } else { nil } }
@@ -77,7 +79,6 @@ struct Finished {
 /// A process that was started, its output collected in files that have no name.
 final class Running: Sendable {
     let child: ChildProcess
-    private let start = MonotonicTime.now
     private let output: OwnedFD
     private let errors: OwnedFD
 
@@ -110,16 +111,14 @@ final class Running: Sendable {
     }
 
     /// Waits for the end; fails the test and kills the process when that takes longer.
-    func wait(seconds: Int) throws -> Finished {
-        var exit = try child.wait(until: MonotonicTime.now + .seconds(seconds))
+    func wait(within limit: Duration = hangLimit) throws -> Finished {
+        var exit = try child.wait(until: MonotonicTime.now + limit)
         if exit == nil {
             try child.kill(SIGKILL)
             exit = try child.wait()
-            Issue.record("a process ran for more than \(seconds) s; its standard error: \(errorsSoFar)")
+            Issue.record("a process ran for more than \(limit); its standard error: \(errorsSoFar)")
         }
-        return Finished(
-            exit: try #require(exit), output: Self.contents(output), errors: errorsSoFar,
-            seconds: Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9)
+        return Finished(exit: try #require(exit), output: Self.contents(output), errors: errorsSoFar)
     }
 
     /// What it has written to standard error up to now.
@@ -162,9 +161,9 @@ final class PipeEnds {
     func closeWriting() { writing = nil }
 }
 
-/// Polls `condition` every 5 ms until it holds; false after `seconds`.
-func eventually(within seconds: Double = 5, _ condition: () throws -> Bool) rethrows -> Bool {
-    let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
+/// Polls `condition` every 5 ms until it holds; false after `limit`.
+func eventually(within limit: Duration = hangLimit, _ condition: () throws -> Bool) rethrows -> Bool {
+    let deadline = MonotonicTime.now + limit
     while MonotonicTime.now < deadline {
         if try condition() { return true }
         usleep(5000)

@@ -32,7 +32,7 @@ final class RawSession {
             properties: properties)
         let call = try VarlinkCall.encode(
             method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
-        let deadline = MonotonicTime.now + .seconds(10)
+        let deadline = MonotonicTime.now + hangLimit
         try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
         var receiver = VarlinkConnection.replyReceiver()
         let reply = try VarlinkConnection.receive(from: connection.rawValue, with: &receiver, deadline: deadline)
@@ -48,7 +48,7 @@ final class RawSession {
             formatDescription: stream.description, timeBase: stream.timeBase, pixelFormat: pixelFormat)
         let call = try VarlinkCall.encode(
             method: CreateDecompressionSession.method, parameters: parameters, upgrade: true)
-        let deadline = MonotonicTime.now + .seconds(10)
+        let deadline = MonotonicTime.now + hangLimit
         try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
         var receiver = VarlinkConnection.replyReceiver()
         let reply = try VarlinkConnection.receive(from: connection.rawValue, with: &receiver, deadline: deadline)
@@ -68,7 +68,7 @@ final class RawSession {
             width: width, height: height, source: source, target: target, device: "cpu")
         let call = try VarlinkCall.encode(
             method: CreateTransferSession.method, parameters: parameters, upgrade: true)
-        let deadline = MonotonicTime.now + .seconds(10)
+        let deadline = MonotonicTime.now + hangLimit
         try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
         var receiver = VarlinkConnection.replyReceiver()
         let reply = try VarlinkConnection.receive(from: connection.rawValue, with: &receiver, deadline: deadline)
@@ -103,6 +103,7 @@ final class RawSession {
     /// Sends bytes as they are.
     func sendRaw(_ bytes: [UInt8], fds: [Int32] = []) throws {
         let number = try #require(channel).fileDescriptor
+        let deadline = MonotonicTime.now + hangLimit
         var left = bytes[...]
         var files = fds
         while !left.isEmpty {
@@ -110,6 +111,7 @@ final class RawSession {
                 chwd_sendmsg(number, $0.baseAddress, $0.count, nil, 0, files, files.count)
             }
             if count == -Int(EAGAIN) {
+                try #require(MonotonicTime.now < deadline, "the worker reads nothing for \(hangLimit)")
                 usleep(1000)
                 continue
             }
@@ -174,9 +176,9 @@ final class RawSession {
     }
 
     /// The next message; nil at the connection's end.
-    func nextMessage(seconds: Int = 10) throws -> (opcode: UInt32, payload: [UInt8])? {
+    func nextMessage() throws -> (opcode: UInt32, payload: [UInt8])? {
         guard let channel else { return nil }
-        let deadline = MonotonicTime.now + .seconds(seconds)
+        let deadline = MonotonicTime.now + hangLimit
         while true {
             let received = try channel.next { header, payload, _ in
                 (header.opcode, payload.withUnsafeBytes { Array($0) })
@@ -186,7 +188,7 @@ final class RawSession {
             case .endOfFile: return nil
             case .wouldBlock:
                 let isReadable = try channel.waitReadable(until: deadline)
-                try #require(isReadable, "nothing came for \(seconds) s")
+                try #require(isReadable, "nothing came for \(hangLimit)")
             }
         }
     }

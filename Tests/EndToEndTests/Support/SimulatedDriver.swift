@@ -31,7 +31,7 @@ enum SimulatedDriver {
     ) throws -> TestDaemon {
         let server = try TestDaemon(
             environment: environment(personality, state: state.root).merging(more) { $1 })
-        _ = try server.daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
+        _ = try server.daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: hangLimit)
         return server
     }
 
@@ -56,7 +56,7 @@ enum SimulatedDriver {
         // Beside the test bundle, so that it is built once.
         let folder = "\(Programs.folder)/hwsim-for-daemons"
         let make = try Running(Programs.required("make"), ["-s", "-C", sources, "OUT=\(folder)", "all"])
-            .wait(seconds: 300)
+            .wait(within: .seconds(300))
         guard make.status == 0 else {
             throw MissingTool("Tests/HWSim does not compile; 'make deps' installs what it needs: \(make.errors)")
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import Glibc
 import HWClient
 import HWDModel
 import HWDTransport
@@ -28,19 +29,19 @@ final class TestDaemon: Sendable {
             Programs.path("hwdaemon"), ["--socket", self.socket, "--set", "SpareWorkers=0"] + arguments,
             environment: environment)
         let daemon = daemon
-        let answers = eventually(within: 20) { (try? daemon.call(ListEncoders.self, Empty())) != nil }
+        let answers = eventually { (try? daemon.call(ListEncoders.self, Empty())) != nil }
         try #require(answers, "hwdaemon does not answer: \(process.errorsSoFar)")
     }
 
     deinit {
         try? process.child.kill(SIGTERM)
-        _ = try? process.child.wait(until: MonotonicTime.now + .seconds(8))
+        _ = try? process.child.wait(until: MonotonicTime.now + hangLimit)
     }
 
     /// Kills it and leaves its workers alone.
     func kill() throws {
         try process.child.kill(SIGKILL)
-        let exit = try process.child.wait(until: MonotonicTime.now + .seconds(5))
+        let exit = try process.child.wait(until: MonotonicTime.now + hangLimit)
         try #require(exit == .signaled(SIGKILL))
     }
 
@@ -58,14 +59,31 @@ final class TestDaemon: Sendable {
 
     /// How a session ended, waiting for it.
     func result(_ id: String) throws -> GetSessionResult.Reply {
-        try daemon.call(GetSessionResult.self, GetSessionResult.Parameters(session: id, timeoutMs: 8000))
+        let deadline = MonotonicTime.now + hangLimit
+        // The daemon lets a caller wait for ten seconds at most.
+        let question = GetSessionResult.Parameters(session: id, timeoutMs: 10_000)
+        var result = try daemon.call(GetSessionResult.self, question)
+        while !result.finished, MonotonicTime.now < deadline {
+            result = try daemon.call(GetSessionResult.self, question)
+        }
+        return result
+    }
+
+    /// Stops a session's process with SIGSTOP while it has frames in progress; false if it has none in time.
+    func stop(_ session: SessionInfo) throws -> Bool {
+        try eventually {
+            Glibc.kill(session.pid, SIGSTOP)
+            if try self.session(session.session).pendingFrames > 0 { return true }
+            Glibc.kill(session.pid, SIGCONT)
+            return false
+        }
     }
 
     /// Its workers, zombies included.
     var workers: [ProcessEntry] { ProcessEntry.children(of: pid).filter { $0.name.hasPrefix("hwdaemon-") } }
 
     /// Whether every worker has ended, or ends in time.
-    func hasNoWorkers(within seconds: Double = 5) -> Bool { eventually(within: seconds) { workers.isEmpty } }
+    func hasNoWorkers(within limit: Duration = hangLimit) -> Bool { eventually(within: limit) { workers.isEmpty } }
 }
 
 /// A directory that is removed when this object goes.

@@ -87,7 +87,7 @@ final class Transferer {
             TransferFrame(
                 frameID: sent, source: TransferFrame.Place(poolID: 1, layout: source.layout),
                 target: TransferFrame.Place(poolID: 2, layout: target.layout), color: color))
-        guard case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) else {
+        guard case .frame(let answer)? = try session.nextEvent(timeout: hangLimit) else {
             throw SessionError(.invalidSession, "no answer came")
         }
         if answer.status == .ok { results.append(Array(target.memory.bytes)) }

@@ -47,7 +47,7 @@ extension EndToEndFaults {
                     TransferFrame(
                         frameID: sent, source: TransferFrame.Place(poolID: 1, layout: from.layout),
                         target: TransferFrame.Place(poolID: 2, layout: to.layout)))
-                guard case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) else {
+                guard case .frame(let answer)? = try session.nextEvent(timeout: hangLimit) else {
                     throw SessionError(.invalidSession, "no answer came")
                 }
                 try #require(answer.status == .ok, "\(answer.reason)")

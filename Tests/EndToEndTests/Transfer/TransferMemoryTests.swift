@@ -115,7 +115,7 @@ extension EndToEnd {
                 try session.addPool(memory, id: 1)
                 var answered: [UInt64] = []
                 func wait() throws {
-                    guard case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) else {
+                    guard case .frame(let answer)? = try session.nextEvent(timeout: hangLimit) else {
                         throw SessionError(.invalidSession, "no answer came")
                     }
                     #expect(answer.status == .ok, "\(answer.reason)")

@@ -229,12 +229,11 @@ extension EndToEnd {
                 #expect(server.hasNoWorkers())
             }
             // Stopped in the middle of a picture, which takes a large part of a second without optimisation.
-            let strict = try TestDaemon("--set", "StallTimeout=3")
+            let strict = try TestDaemon("--set", "StallTimeout=20")
             let transfer = try Transferer(strict.daemon, Self.pq, Self.halves, width: 4096, height: 2160)
-            let pid = try #require(strict.workers.first).pid
+            let converter = try strict.session(transfer.session.created.session)
             let stopper = try Thread.spawn(name: "stop") {
-                usleep(100_000)
-                kill(pid, SIGSTOP)
+                do { #expect(try strict.stop(converter)) } catch { Issue.record(error) }
             }
             for _ in 0..<2000 where transfer.session.restartCount == 0 { _ = try transfer.convert() }
             stopper.join()
@@ -283,7 +282,7 @@ extension EndToEnd {
                 }
                 try session.finishFrames()
                 var answers: [UInt64] = []
-                while case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) {
+                while case .frame(let answer)? = try session.nextEvent(timeout: hangLimit) {
                     #expect(answer.status == .ok)
                     answers.append(answer.frameID)
                 }
