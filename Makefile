@@ -52,7 +52,7 @@ demo: deps-build
 RUN_TESTS = scripts/run-tests $(if $(SKIPS),--allowed-skips $(SKIPS))
 
 # Suites and tests that run in `make check`: long ones, and those of the media set beside the repository.
-LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)
+LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)|Cookbook/everyLine
 
 # Tests of every position of a fault, for `make check PARTS=failover`.
 EVERY := Failover/EveryPosition/

@@ -289,8 +289,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel",
-                "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDEncoderTesting", "HWDHEVC", "HWDMediaFile",
+                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]

@@ -10,8 +10,8 @@ check-long: debug ## the suites named Long and those of the media set, with a re
 check-cases: debug ## all cases of the tests that make test samples: encoders' structures, conversions of all signals
 	@HWDAEMON_TEST_ALL=1 $(RUN_TESTS) --name cases -- --filter '^(X265Tests|ConformanceTests|ShadersTests)\.'
 
-check-receipts: debug ## all end-to-end tests, with a receipt of each file that they encode
-	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts -- --filter EndToEndTests --skip '$(LONG)|$(EVERY)'
+check-receipts: debug ## all cases of all end-to-end tests, with a receipt of each file that they encode
+	@HWDAEMON_TEST_ALL=1 HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts -- --filter EndToEndTests --skip '$(LONG)|$(EVERY)'
 
 check-failover: debug ## sessions whose process fails, at every position of the fault; in Swift and in C
 	@$(RUN_TESTS) --name failover -- --filter '$(EVERY)'

@@ -125,7 +125,8 @@ extension EndToEndFaults.Failover {
         @Test("Notices say that all were not verified where the client waits for each packet")
         func waitingAlways() throws {
             let all: [PropertyKey: PropertyValue] = [.verifyOutput: .string("all")]
-            let run = try Faulty().encode([], .chain, more: all) { encoder, index, frame in
+            let faulty = try Faulty()
+            let run = try faulty.encode([], .chain, more: all) { encoder, index, frame in
                 try encoder.encode(frame)
                 try encoder.session.complete(until: Int64(index))
                 while encoder.coded.count <= index { try #require(try encoder.pump()) }
@@ -133,6 +134,7 @@ extension EndToEndFaults.Failover {
             #expect(run.encoder.coded.count == 60)
             let notices = try run.encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
             #expect(notices.contains("not all pictures were verified"), "\(notices)")
+            #expect(try Self.wrongOutputs(faulty.server) == 0)
         }
 
         @Test("With RealTime a wrong picture is only reported")

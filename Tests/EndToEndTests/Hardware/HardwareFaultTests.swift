@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWClient
+import HWDEncoderTesting
 import HWDModel
 import HWDTransport
 import HWDWire
@@ -62,7 +63,8 @@ extension EndToEndFaults {
         ]
 
         @Test(
-            "Where a driver cannot be used, software serves and the reason is reported", arguments: faults.indices)
+            "Where a driver cannot be used, software serves and the reason is reported",
+            arguments: sampled(faults.indices, oneIn: 2))
         func unusable(index: Int) throws {
             let fault = Self.faults[index]
             let state = try Scratch()

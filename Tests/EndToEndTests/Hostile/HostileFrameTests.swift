@@ -198,7 +198,7 @@ extension EndToEndFaults {
         func invalidated() throws {
             let server = try TestDaemon()
             let (session, layout) = try slow(server)
-            // The encoder has to code all of the frames when it is told that the session ends.
+            // The encoder has to code all of the frames when the session ends.
             try atOnce(session, server) {
                 for number in 0..<20 { try session.send(session.frame(number) { $0.layout = layout }) }
                 try session.send(CompleteFrames())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWClient
+import HWDEncoderTesting
 import HWDHEVC
 import HWDModel
 import HWDTransport
@@ -88,7 +89,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("Three calls of CompleteFrames in the middle lose and repeat no frame", arguments: kinds)
+        @Test(
+            "Three calls of CompleteFrames in the middle lose and repeat no frame",
+            arguments: sampled(kinds, oneIn: 3))
         func completions(_ kind: Kind) throws {
             let state = try Scratch()
             let server = try kind.daemon(state)
@@ -124,7 +127,7 @@ extension EndToEnd {
             try Self.check(encoder, 30, server.folder)
         }
 
-        @Test("Rate and quality change in the middle", arguments: kinds)
+        @Test("Rate and quality change in the middle", arguments: sampled(kinds, oneIn: 3))
         func changes(_ kind: Kind) throws {
             let state = try Scratch()
             let server = try kind.daemon(state)
