@@ -37,7 +37,7 @@ public final class TransferSession {
     /// Where the session goes on in another process, this is the reply about that one, with its own id.
     public var created: CreateTransferSession.Reply { replay.client.created }
 
-    /// How often the session went on in another process.
+    /// How often the session continued in another process.
     public var restartCount: Int { replay.restartCount }
 
     /// Readable when `nextEvent` has something to do.

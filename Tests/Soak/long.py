@@ -41,7 +41,7 @@ MIN_QUALITY = 30
 #: KiB by which the broker's memory may grow, and seconds that a run must have for this to be checked.
 MAX_GROWTH, MIN_SECONDS = 256, 60
 #: What hwctl says of a session whose process failed.
-RESTARTED = "went on in another process"
+RESTARTED = "continued in another process"
 
 
 class Slot:

@@ -176,7 +176,7 @@ typedef struct hwd_session_info {
     uint32_t using_hardware;        /* of a transfer: using a GPU */
     uint32_t max_frames_in_flight;  /* credits: of a decompression session pictures not released */
     uint32_t max_packets_in_flight; /* 0 in transfer sessions */
-    uint32_t restart_count;         /* how often it went on in another process, whose members these are */
+    uint32_t restart_count;         /* how often it continued in another process, whose members these are */
     const char *session;         /* its id, for GetSessionResult; these texts are valid as long as the session */
     const char *codec_id;        /* the encoder's or decoder's id; of a transfer the device */
     const char *fallback_reason; /* why it is not hardware; NULL if it is, or if hardware is not allowed */

@@ -174,7 +174,7 @@ void close_decoding(decoding *run, uint32_t restarts) {
     CHECK(!run->pool || hwd_remove_pool(run->session, run->pool_number, TIMEOUT) == 0);
     char *notices;
     CHECK(hwd_copy_properties(run->session, "[\"Notices\"]", TIMEOUT, &notices) == 0);
-    CHECK(restarts == 0 || strstr(notices, "went on in another process"));
+    CHECK(restarts == 0 || strstr(notices, "continued in another process"));
     hwd_free(notices);
     free_decoding(run);
 }

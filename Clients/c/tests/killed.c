@@ -86,7 +86,7 @@ static void convert(hwd_daemon *daemon, pictures *of, uint64_t first, int kills)
     while (of->waiting > 0) take_picture(of);
 }
 
-// The pictures are those of an undisturbed session, bit by bit. How often sessions went on in another process.
+// The pictures are those of an undisturbed session, bit by bit. How often sessions continued in another process.
 static int test_transfers(hwd_daemon *daemon, uint64_t from, uint64_t to, int kills) {
     pictures undisturbed, killed;
     hwd_session_info info;

@@ -32,7 +32,7 @@ GstFlowReturn hwd_base_lost(HwdBase *base, HwdStream *stream) {
     return GST_FLOW_ERROR;
 }
 
-// Says that the session went on in another process, and why.
+// Says that the session continued in another process, and why.
 static void post_restart(HwdBase *base, HwdStream *stream) {
     enum { TIMEOUT = 2000 };
     gchar *reason = NULL;
@@ -45,7 +45,7 @@ static void post_restart(HwdBase *base, HwdStream *stream) {
     HWD_INIT(info);
     hwd_get_info(stream->session, &info);
     const char *codec = info.codec_id ? info.codec_id : "", *fallback = info.fallback_reason ? info.fallback_reason : "";
-    const char *text = reason ? reason : "the session went on in another process";
+    const char *text = reason ? reason : "the session continued in another process";
     if (info.kind == HWD_DECOMPRESSION)
         GST_ELEMENT_WARNING(base->element, STREAM, DECODE, ("%s", text), ("%s%s%s", codec, *fallback ? ": " : "", fallback));
     else

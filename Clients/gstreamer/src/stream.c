@@ -109,7 +109,7 @@ static void receive(HwdStream *stream, const hwd_event *event) {
     if (!is_kept && event->id && hwd_release(stream->session, event) < 0) GST_WARNING("memory is not given back: %s", hwd_last_error());
 }
 
-// Whether the session went on in another process, which the task then says.
+// Whether the session continued in another process, which the task then says.
 static void look_for_restart(HwdStream *stream) {
     hwd_session_info info;
     HWD_INIT(info);

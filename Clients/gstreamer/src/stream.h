@@ -11,7 +11,7 @@ typedef struct HwdStream HwdStream;
 
 enum { HWD_NO_FRAME = 0xffffffff };
 
-// The type of an item's event where the session went on in another process.
+// The type of an item's event where the session continued in another process.
 enum { HWD_ITEM_RESTARTED = 0 };
 
 // A result for the task of the source pad.

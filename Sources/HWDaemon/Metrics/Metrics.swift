@@ -114,7 +114,7 @@ struct Metrics {
             "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
         text.counter(
             "hwdaemon_session_restarts",
-            "Sessions that went on in another process, by what ended the one before and by what serves them now.",
+            "Sessions that continued in another process, by what ended the one before and by what serves them now.",
             restarts)
         text.counter(
             "hwdaemon_wrong_outputs", "Samples of hardware encoders' output that were found wrong.", wrongOutputs)

@@ -20,7 +20,7 @@ extension Broker {
         /// A clause for each process, for `Notices`.
         func notices(_ kind: SessionKind) -> [String] {
             let joint = kind == .compression ? " with a key frame" : ""
-            return past.map { "the session went on in another process\(joint): \($0.failure.reason)" }
+            return past.map { "the session continued in another process\(joint): \($0.failure.reason)" }
         }
     }
 

@@ -48,7 +48,7 @@ extension Broker {
             worker.logger.info("session started", metadata: details)
             if let restart = request.restart, let past = restart.past.last {
                 worker.logger.notice(
-                    "session goes on in another process",
+                    "session continues in another process",
                     metadata: [
                         "before": "\(restart.session)", "delay_ms": "\(restart.delay)",
                         "reason": "\(past.failure.reason)",

@@ -96,7 +96,7 @@ extension EndToEnd {
             }
             let decoded = try hwctl("decode", "prefer", "a.y4m")
             #expect(
-                decoded.status == 0 && decoded.errors.contains("went on in another process"), "\(decoded.errors)")
+                decoded.status == 0 && decoded.errors.contains("continued in another process"), "\(decoded.errors)")
             #expect(decoded.errors.contains("(software: "))
             let software = try hwctl("decode", "off", "b.y4m")
             #expect(software.status == 0)
@@ -104,7 +104,7 @@ extension EndToEnd {
             #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
             let coded = try hwctl("encode", "prefer", "c.mov")
             #expect(
-                coded.status == 0 && coded.errors.contains("note: decoder: the session went on"), "\(coded.errors)")
+                coded.status == 0 && coded.errors.contains("decoder: the session continued"), "\(coded.errors)")
             #expect(try Probe(server.folder.path("c.mov")).frameTimes().count == 40)
             #expect(try hwctl("decode", "require", "d.y4m").status == 70)
             #expect(!server.folder.contents.contains("d.y4m"))
@@ -124,9 +124,9 @@ extension EndToEnd {
             let output = server.folder.path("out.mov")
             let run = try Programs.hwctl(["encode", clip, output], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
-            #expect(run.errors.contains("note: decoder: the session went on in another process"), "\(run.errors)")
+            #expect(run.errors.contains("note: decoder: the session continued in another process"), "\(run.errors)")
             #expect(
-                run.errors.contains("note: the session went on in another process with a key frame"),
+                run.errors.contains("note: the session continued in another process with a key frame"),
                 "\(run.errors)")
             #expect(try Probe(output).frameTimes().count == 60)
         }

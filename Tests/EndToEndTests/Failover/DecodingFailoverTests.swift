@@ -75,7 +75,7 @@ extension EndToEndFaults.Failover {
                 let decoder = try Self.decode(server, stream, killingAt: [position])
                 Self.check(decoder, reference, stream, "\(structure), killed after \(position)")
                 let notices = try decoder.session.copyProperties([.notices])[.notices]?.description ?? ""
-                #expect(notices.contains("went on in another process: ") && notices.contains("SIGKILL"))
+                #expect(notices.contains("continued in another process: ") && notices.contains("SIGKILL"))
             }
             let decoder = try Self.decode(server, stream, killingAt: [14, 15, 40])
             Self.check(decoder, reference, stream, "\(structure), killed three times")
@@ -211,7 +211,7 @@ extension EndToEndFaults.Failover {
                 try faults.write(toFile: plan, atomically: false, encoding: .utf8)
                 let run = try Programs.hwctl(arguments, socket: faulty.server.socket)
                 try #require(run.status == 0, "\(faults): \(run.errors)")
-                #expect(run.errors.contains("went on in another process"), "\(faults): \(run.errors)")
+                #expect(run.errors.contains("continued in another process"), "\(faults): \(run.errors)")
                 let left = try String(contentsOfFile: plan, encoding: .utf8)
                 let isUsedUp = left.allSatisfy(\.isWhitespace)
                 #expect(isUsedUp, "the driver did not reach \(left)")

@@ -101,7 +101,7 @@ extension EndToEndFaults {
             let metrics = try faulty.server.daemon.call(GetMetrics.self, Empty()).metrics
             let line = #"hwdaemon_session_restarts_total{cause="killed",to="same"} \#(Self.positions.count)"#
             #expect(metrics.contains(line), "\(metrics)")
-            #expect(faulty.server.log.contains("session goes on in another process"))
+            #expect(faulty.server.log.contains("session continues in another process"))
         }
 
         @Test("Two crashes: software goes on", arguments: Structure.allCases)
@@ -113,7 +113,8 @@ extension EndToEndFaults {
                 #expect(!session.created.usingHardware && session.restartCount == 2)
                 #expect(session.created.fallbackReason?.contains("SIGSEGV") == true)
                 let notices = try session.copyProperties([.notices])[.notices]?.description ?? ""
-                #expect(notices.contains("went on in another process") && notices.contains("SIGSEGV"), "\(notices)")
+                #expect(notices.contains("continued in another process"), "\(notices)")
+                #expect(notices.contains("SIGSEGV"), "\(notices)")
                 try encoding.check("crash \(position), crash 2 \(structure)")
             }
         }
@@ -242,7 +243,7 @@ extension EndToEndFaults {
             try #require(run.status == 0, "\(run.errors)")
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
             #expect(!summary.usingHardware && summary.fallbackReason?.contains("SIGSEGV") == true)
-            #expect(run.errors.contains("went on in another process"), "\(run.errors)")
+            #expect(run.errors.contains("continued in another process"), "\(run.errors)")
             #expect(try Probe(output).frameTimes().count == 40)
             #expect(try Probe(output).decodingMessages() == "")
             #expect(try psnr(["-i", output], ["-i", clip], as: "yuv420p") >= 30)

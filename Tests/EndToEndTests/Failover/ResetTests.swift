@@ -81,7 +81,7 @@ extension EndToEndFaults.Failover {
             #expect(isSame && decoder.frames.count == 60)
 
             let delays = server.log.split(separator: "\n").filter {
-                $0.contains("session goes on in another process")
+                $0.contains("session continues in another process")
             }
             .compactMap { $0.firstMatch(of: /delay_ms[=:] ?"?([0-9]+)/).flatMap { Int($0.1) } }
             #expect(delays.count == 4 && delays.allSatisfy { (0...500).contains($0) }, "\(delays)")
