@@ -64,8 +64,9 @@ stage_packages() {
     further "su - alice -c 'hwctl sessions --metrics' | grep -q 'sessions_limit{scope=\"all\"} 3'"
     prepare "echo MaxSessions=three >/etc/hwdaemon/local.conf; systemctl restart hwdaemon || true; $serves || true
         systemctl show -p Result hwdaemon.socket | grep service-start-limit-hit; systemctl show -p ExecMainStatus hwdaemon | grep =78"
+    prepare 'rm /etc/hwdaemon/local.conf'
     # systemd refuses more than five starts in 10 s.
-    prepare 'rm /etc/hwdaemon/local.conf; systemctl reset-failed hwdaemon.service'
+    run 'sudo systemctl reset-failed hwdaemon' '! systemctl is-failed hwdaemon.service'
     run 'sudo systemctl restart hwdaemon.socket hwdaemon' "$serves && systemctl is-active hwdaemon hwdaemon.socket"
 
     at admin.md Upgrade
