@@ -234,11 +234,22 @@ int chwd_set_no_new_privileges(void) { return result(prctl(PR_SET_NO_NEW_PRIVS, 
 
 int chwd_set_name(const char *name) { return result(prctl(PR_SET_NAME, name)); }
 
-int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
+// The number of a CHWD_RLIMIT_ resource, or -1, of which setrlimit says EINVAL.
+static int limited(int resource) {
     static const int resources[] = {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NPROC};
-    if (resource < 0 || (size_t)resource >= sizeof resources / sizeof *resources) return -EINVAL;
+    return resource < 0 || (size_t)resource >= sizeof resources / sizeof *resources ? -1 : resources[resource];
+}
+
+int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
     struct rlimit limit = {soft, hard};
-    return result(setrlimit(resources[resource], &limit));
+    return result(setrlimit(limited(resource), &limit));
+}
+
+int chwd_raise_limit(int resource, uint64_t *hard) {
+    struct rlimit limit;
+    if (getrlimit(limited(resource), &limit) < 0) return -errno;
+    *hard = limit.rlim_cur = limit.rlim_max;
+    return result(setrlimit(limited(resource), &limit));
 }
 
 int chwd_lower_priority(int by) {

@@ -10,6 +10,8 @@ package enum CommandArguments {
     package static func prepare() -> [String] {
         StandardDescriptors.reserve()
         let arguments = Program.arguments
+        // A write beyond RLIMIT_FSIZE then fails, and the command says why. Programs of `run` inherit the disposition.
+        if arguments.first != RunCommand.configuration.commandName { signal(SIGXFSZ, SIG_IGN) }
         if arguments.prefix(while: { $0 != "--" }).contains("--json") { Console.documentFailures() }
         if let argument = mistakenFileName(in: arguments) {
             refuse("\(argument) is not an option; if it is a file, write it as ./\(argument)")

@@ -32,7 +32,7 @@ public final class FramePool: Sendable {
     /// - Parameters:
     ///   - slotSize: bytes, rounded up to whole pages.
     ///   - slotCount: at least 1.
-    /// - Throws: `ENOMEM`, `EMFILE` and others of memfd_create(2), ftruncate(2) and mmap(2).
+    /// - Throws: `ENOMEM`, `EMFILE` and others of memfd_create(2), ftruncate(2) and mmap(2), `EFBIG` beyond RLIMIT_FSIZE.
     public init(slotSize: Int, slotCount: Int) throws(SystemError) {
         let rounded = (max(1, slotSize) + Self.pageSize - 1) / Self.pageSize * Self.pageSize
         let (size, overflow) = rounded.multipliedReportingOverflow(by: max(1, slotCount))

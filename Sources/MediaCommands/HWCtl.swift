@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import Glibc
 internal import HWClient
 package import HWDControlCommands
 package import HWDMediaFile
+internal import HWDTransport
 internal import HWImages
 
 /// `hwctl-media`: the complete command line; `hwctl` executes it for the commands that read or write media.
@@ -67,6 +69,13 @@ extension MediaError: CommandError {
         case .closedPipe: .closedPipe
         default: CommandFailure(exitStatus, reason)
         }
+    }
+}
+
+extension SystemError: CommandError {
+    /// The error; beyond a limit of file sizes, with the exit code of any write that fails.
+    package var commandFailure: CommandFailure {
+        CommandFailure(errno == EFBIG ? .ioError : .software, description)
     }
 }
 

@@ -22,11 +22,11 @@ public enum ProcessControl {
 
     /// Confines a process that loads a codec or a driver.
     ///
-    /// It gains no privileges by execve, other processes of the user cannot trace it, a write to a closed pipe fails
-    /// with `EPIPE`, and a crash writes no core file, which would hold a client's frames. When the machine's
+    /// It gains no privileges by execve, other processes of the user cannot trace it, writes that fail return an error and
+    /// raise no signal, and a crash writes no core file, which would hold a client's frames. When the machine's
     /// memory runs out, the kernel kills it before the broker.
     public static func confine() throws(SystemError) {
-        ignoreBrokenPipes()
+        ignoreWriteSignals()
         raiseOutOfMemoryScore()
         try setNoNewPrivileges()
         try setDumpable(false)
@@ -109,18 +109,36 @@ public enum ProcessControl {
 
     /// Sets a resource's soft and hard limit.
     public static func limit(_ resource: Resource, soft: UInt64, hard: UInt64) throws(SystemError) {
-        let number =
-            switch resource {
-            case .coreSize: CHWD_RLIMIT_CORE
-            case .openFiles: CHWD_RLIMIT_NOFILE
-            case .addressSpace: CHWD_RLIMIT_AS
-            case .processorTime: CHWD_RLIMIT_CPU
-            case .fileSize: CHWD_RLIMIT_FSIZE
-            case .processes: CHWD_RLIMIT_NPROC
-            }
-        try syscall("setrlimit") { chwd_set_limit(Int32(number), soft, hard) }
+        try syscall("setrlimit") { chwd_set_limit(resource.number, soft, hard) }
     }
 
-    /// Ignores SIGPIPE: writes to a closed pipe fail with `EPIPE` instead.
-    public static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
+    /// Raises a resource's soft limit to its hard limit.
+    ///
+    /// - Returns: the limit; nil where there is none.
+    @discardableResult
+    public static func raiseLimit(_ resource: Resource) throws(SystemError) -> UInt64? {
+        var hard: UInt64 = 0
+        try syscall("setrlimit") { chwd_raise_limit(resource.number, &hard) }
+        return hard == .max ? nil : hard
+    }
+
+    /// Ignores SIGPIPE and SIGXFSZ: a write to a closed pipe fails with `EPIPE` instead, and one beyond the limit of file
+    /// sizes, which shared memory has too, with `EFBIG`.
+    public static func ignoreWriteSignals() {
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+    }
+}
+
+extension ProcessControl.Resource {
+    fileprivate var number: Int32 {
+        switch self {
+        case .coreSize: Int32(CHWD_RLIMIT_CORE)
+        case .openFiles: Int32(CHWD_RLIMIT_NOFILE)
+        case .addressSpace: Int32(CHWD_RLIMIT_AS)
+        case .processorTime: Int32(CHWD_RLIMIT_CPU)
+        case .fileSize: Int32(CHWD_RLIMIT_FSIZE)
+        case .processes: Int32(CHWD_RLIMIT_NPROC)
+        }
+    }
 }

@@ -30,6 +30,7 @@ public final class SharedMemory: @unchecked Sendable {
     ///   - readOnlyToOthers: adds `F_SEAL_FUTURE_WRITE`: only this mapping can write.
     public init(creating name: String, size: Int, readOnlyToOthers: Bool = false) throws(SystemError) {
         guard size > 0 else { throw SystemError(errno: EINVAL, call: "memfd_create", subject: name) }
+        try Self.checkLimit(size, name)
         let memory = OwnedFD(try syscall("memfd_create") { chwd_memfd_create(name) })
         let number = memory.rawValue
         try syscall("ftruncate", name) { negated(ftruncate(number, size)) }
@@ -134,6 +135,16 @@ public final class SharedMemory: @unchecked Sendable {
 
     /// The memory for writing; nil if it is mapped read-only.
     public var mutableBytes: UnsafeMutableRawBufferPointer? { access == .readWrite ? mapping : nil }
+
+    /// Checks RLIMIT_FSIZE, beyond which ftruncate(2) raises SIGXFSZ too, which ends an app that does not ignore it.
+    private static func checkLimit(_ size: Int, _ name: String) throws(SystemError) {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, UInt64(size) > limit.rlim_cur
+        else { return }
+        throw SystemError(
+            errno: EFBIG, call: "ftruncate",
+            subject: "\(name) to \(size) bytes, of which RLIMIT_FSIZE (ulimit -f) allows \(limit.rlim_cur)")
+    }
 
     private static func map(
         _ fd: Int32, _ size: Int, _ protection: Int32

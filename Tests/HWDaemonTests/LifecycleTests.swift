@@ -214,6 +214,24 @@ struct LifecycleTests {
     }
 
     @Test(
+        "A limit of file sizes is named where a session exceeds it, and raised where that is possible",
+        .enabled(if: access("/usr/bin/prlimit", X_OK) == 0, "skipped: prlimit is not installed"),
+        arguments: [1 << 20, 48 << 20], [true, false])
+    func survivesALimitOfFileSizes(_ bytes: Int, _ isHard: Bool) throws {
+        let broker = try BrokerProcess(
+            prefix: ["/usr/bin/prlimit", "--fsize=\(bytes):\(isHard ? "\(bytes)" : "")"])
+        #expect(broker.log.contains("RLIMIT_FSIZE limits shared memory too") == isHard)
+        let reply = try broker.connect().ask(
+            CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        #expect((reply.error == nil) == !isHard, "\(reply)")
+        if isHard {
+            let reason = reply["reason"]?.description ?? ""
+            #expect(reason.contains("RLIMIT_FSIZE (ulimit -f) allows \(bytes)"), "\(reason)")
+        }
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test(
         "Other processes of its user can neither trace it nor read its memory",
         .enabled(if: access("/usr/bin/setpriv", X_OK) == 0, "needs setpriv"))
     func isNotDumpable() throws {

@@ -78,7 +78,7 @@ import Testing
     @Test func childHasDefaultUnblockedSignals() async {
         await #expect(processExitsWith: .success) {
             signal(SIGUSR2, SIG_IGN)
-            ProcessControl.ignoreBrokenPipes()
+            ProcessControl.ignoreWriteSignals()
             _ = try SignalFD([SIGTERM, SIGINT, SIGCHLD])
             let result = try ChildProcessTests().run("grep -E '^Sig(Blk|Ign)' /proc/self/status")
             let masks = result.output.split(separator: "\n").map {
@@ -213,6 +213,7 @@ import Testing
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(4), &limit)
             #expect(limit.rlim_cur == 0 && limit.rlim_max == 0)
+            for ignored in [SIGPIPE, SIGXFSZ] { raise(ignored) }
             let result = try ChildProcessTests().statusOfChild()
             #expect(result.contains("NoNewPrivs:\t1"))
         }

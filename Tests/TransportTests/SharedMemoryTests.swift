@@ -43,6 +43,23 @@ import Testing
         #expect(chwd_add_seals(memory.file.rawValue, Int32(CHWD_SEAL_WRITE)) == -EPERM)
     }
 
+    /// In a process of its own: the limit holds for a whole process, and the signal would end it.
+    @Test func isNotLargerThanTheLimitOfFileSizes() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_DFL)
+            for (limit, size) in [(1 << 20, 1 << 21), (4096, 4097), (1, 4096)] {
+                try ProcessControl.limit(.fileSize, soft: UInt64(limit), hard: 1 << 30)
+                let error = #expect(throws: SystemError.self) {
+                    _ = try SharedMemory(creating: "pool", size: size)
+                }
+                #expect(error?.errno == EFBIG && error?.description.contains("RLIMIT_FSIZE") == true)
+                _ = try SharedMemory(creating: "pool", size: limit)
+            }
+            #expect(try ProcessControl.raiseLimit(.fileSize) == 1 << 30)
+            _ = try SharedMemory(creating: "pool", size: 1 << 21)
+        }
+    }
+
     @Test func mapsAFileShrunkBeforeSealingAtItsFinalSizeOrNotAtAll() throws {
         let number = Atomic<Int32>(-1)
         let shrinker = try Thread.spawn(name: "shrinker") {

@@ -3,7 +3,7 @@
 import Glibc
 import HWDTransport
 
-ProcessControl.ignoreBrokenPipes()
+ProcessControl.ignoreWriteSignals()
 let arguments = CommandLine.arguments
 let campaigns: [String: (Int, UInt64) throws -> Void] = [
     "mutations": mutations, "truncate": truncation, "slow-reader": slowReader, "nofile": fileLimit,

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@ static hwd_pool *make_pool(int fd, size_t size, void *bytes, bool writable) {
 int hwd_pool_create(size_t size, hwd_pool **pool) {
     if (!pool || size == 0 || size > PTRDIFF_MAX) return hwdi_fail(-EINVAL, "a pool of %zu bytes is not possible", size);
     *pool = NULL;
+    struct rlimit limit;
+    // ftruncate would raise SIGXFSZ too, which ends an app that does not ignore it.
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur)
+        return hwdi_fail(-EFBIG, "a pool of %zu bytes exceeds RLIMIT_FSIZE (ulimit -f), which is %ju", size, (uintmax_t)limit.rlim_cur);
     int fd = memfd_create("hwdaemon-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return hwdi_fail_errno(errno, "memfd_create");
     void *bytes = MAP_FAILED;

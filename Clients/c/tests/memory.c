@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 // Encodes a frame in pool `number`, and waits until its memory is the app's again and its packet has come.
 static void encode_in(hwd_session *session, int number, int64_t pts) {
@@ -33,6 +34,11 @@ void test_own_pool(hwd_daemon *daemon) {
     uint64_t size;
     CHECK(hwd_layout(HWD_NV12, 64, 48, 0, planes, &size) == 2 && size == 64 * 72 && planes[1].rows == 24);
     CHECK(hwd_layout(HWD_NV12, 0, 48, 0, planes, &size) == HWD_PARAMETER);
+    struct rlimit before, limit;
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    limit = (struct rlimit){size - 1, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0 && hwd_pool_create(size, &pool) == -EFBIG && !pool);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
     CHECK(hwd_pool_create(0, &pool) == -EINVAL && hwd_pool_create(size, &pool) == 0);
     memset(hwd_pool_data(pool), 128, size);
     int number = hwd_add_pool(session, pool, TIMEOUT);

@@ -56,6 +56,8 @@ int chwd_set_dumpable(int on);
 int chwd_set_no_new_privileges(void);
 int chwd_set_name(const char *name);
 int chwd_set_limit(int resource, uint64_t soft, uint64_t hard);
+// Raises the soft limit to the hard one, which it reports; UINT64_MAX for none.
+int chwd_raise_limit(int resource, uint64_t *hard);
 // Adds to the calling thread's nice value and makes it SCHED_BATCH; threads that it starts later inherit both.
 int chwd_lower_priority(int by);
 // Sets the soft RLIMIT_DATA of another process of the same user, at most to its hard limit.

@@ -123,6 +123,7 @@ struct HWDaemonCommand: ParsableCommand {
     }
 
     func run() throws {
+        ProcessControl.ignoreWriteSignals()
         // After an upgrade of the files it would be that of a file that was removed.
         _ = Program.path
         LoggingSystem.bootstrap { _ in StandardErrorLog() }
@@ -141,7 +142,6 @@ struct HWDaemonCommand: ParsableCommand {
         if checkConfig { return print("the configuration is valid\(folder.map { " (\($0))" } ?? "")") }
         StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
-            ProcessControl.ignoreBrokenPipes()
             let predecessor = try Predecessor()
             // A child of the daemon before would be no child of the service manager.
             if predecessor != nil { try ProcessControl.detach() }
@@ -150,7 +150,7 @@ struct HWDaemonCommand: ParsableCommand {
             // Before any thread starts, because each inherits the mask that blocks the signals.
             let signals = try SignalFD([SIGTERM, SIGINT, SIGHUP, SIGUSR2])
             guard try tieToParent() else { return }
-            try Self.raiseFileLimit()
+            try Self.raiseLimits(logger)
             let manager = try ServiceManager()
             let configuration = self.configuration(files, manager, isUpgrade: predecessor != nil)
             let broker = try Broker(configuration, settings, manager: manager, signals: signals, logger: logger)
@@ -208,10 +208,13 @@ struct HWDaemonCommand: ParsableCommand {
         return try ProcessControl.setParentDeathSignal(SIGTERM, parent: parent ?? getppid())
     }
 
-    private static func raiseFileLimit() throws(SystemError) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        try ProcessControl.limit(.openFiles, soft: UInt64(limit.rlim_max), hard: UInt64(limit.rlim_max))
+    /// Raises the soft limits that this process and its workers, which inherit them, may need to the hard ones.
+    private static func raiseLimits(_ logger: Logger) throws(SystemError) {
+        try ProcessControl.raiseLimit(.openFiles)
+        guard let bytes = try ProcessControl.raiseLimit(.fileSize) else { return }
+        logger.warning(
+            "RLIMIT_FSIZE limits shared memory too: sessions that need more in one piece fail",
+            metadata: ["bytes": "\(bytes)"])
     }
 
     private static func exitStatus(_ error: SystemError) -> ExitStatus {

@@ -110,5 +110,24 @@ extension EndToEnd {
             #expect(run.status == 141, "\(run.errors)")
             #expect(run.complaints.isEmpty, "\(run.errors)")
         }
+
+        @Test(
+            "A limit of file sizes is an error of its own, not a signal",
+            .enabled(if: Programs.has("prlimit"), "needs prlimit"),
+            arguments: [("presets", 0, 74), ("encode", 1 << 20, 70), ("encode", 48 << 20, 70)])
+        func fileSizeLimit(_ command: String, _ bytes: Int, _ status: Int) throws {
+            let folder = try Scratch()
+            let arguments =
+                command == "encode"
+                ? ["encode", try Self.y4m("yuv420p", in: folder), folder.path("out.mov")] : [command]
+            let run = try Running(
+                Programs.required("prlimit"), ["--fsize=\(bytes):\(bytes)", Programs.path("hwctl")] + arguments
+            ).wait()
+            #expect(run.exit == .exited(Int32(status)), "\(run.errors)")
+            // Standard error is a file here, to which nothing can be written either.
+            guard bytes > 0 else { return }
+            #expect(run.complaints.count == 1, "\(run.errors)")
+            #expect(run.errors.contains("RLIMIT_FSIZE (ulimit -f) allows \(bytes)"), "\(run.errors)")
+        }
     }
 }

@@ -141,9 +141,9 @@ extension EndToEnd {
             let (still, clip) = (try copy("still.heic", as: "photo.heic"), try clip())
             let original = try Data(contentsOf: URL(fileURLWithPath: clip))
             // The copy fits, the track that is added does not.
-            let limited = "trap '' XFSZ; exec prlimit --fsize=\(original.count) \(Programs.path("hwctl"))"
             let run = try Running(
-                Programs.required("sh"), ["-c", limited + " live-photo --pair \"$0\" \"$1\"", still, clip]
+                Programs.required("prlimit"),
+                ["--fsize=\(original.count)", Programs.path("hwctl"), "live-photo", "--pair", still, clip]
             ).wait()
             #expect(run.status == 74 && run.errors.contains("clip.mov cannot be written"), "\(run.errors)")
             #expect(try Data(contentsOf: URL(fileURLWithPath: clip)) == original)
