@@ -31,18 +31,41 @@ struct HungWorkerTests {
         }
     }
 
-    @Test func answersACreateCallThatAStoppedSpareReceived() throws {
+    @Test("Another process gets the Create call of a stopped spare", arguments: [false, true])
+    func repeatsACreateCallThatAStoppedSpareReceived(_ isRestart: Bool) throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1", "--set", "HardwareStallTimeout=5"])
-        kill(try broker.encoderProcess(), SIGSTOP)
+        var changes = ""
+        var process = try broker.encoderProcess()
+        if isRestart {
+            let session = try broker.connect()
+            let id = try session.create()
+            var others: [Int32] = []
+            try waitFor("another spare") {
+                others = broker.childProcesses("hwdaemon-encoder").filter { $0 != process }
+                return !others.isEmpty
+            }
+            kill(process, SIGKILL)
+            #expect(try broker.result(id).code == -12912)
+            #expect(try session.isClosed())
+            (process, changes) = (others[0], ",\"resumes\":\"\(id)\"")
+        }
+        kill(process, SIGSTOP)
+        _ = try broker.connect().create(changes)
+        // The stall timeout, and five seconds for the worker's start.
+        #expect(broker.log.contains("did not answer the Create call within 10 s"))
+        #expect(!broker.isRunning(process))
+    }
+
+    @Test func answersACreateCallThatTwoProcessesLeaveUnanswered() throws {
+        let broker = try BrokerProcess(
+            ["--set", "SpareWorkers=1", "--set", "HardwareStallTimeout=0.1"],
+            workers: ["hwdaemon-encoder": "#!/bin/sh\nexec sleep 1000\n"])
         let client = try broker.connect()
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         let reply = try client.reply()
         #expect(reply.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         #expect(reply["code"] == .int(-12915))
-        // The stall timeout, and five seconds for the worker's start.
-        #expect(broker.log.contains("did not answer the Create call within 10 s"))
-        // The next spare is not stopped.
-        _ = try broker.connect().create()
+        #expect(broker.log.matches(of: /killing the encoder process/).count == 2, "\(broker.log)")
     }
 
     @Test func killsAStoppedWorkerWhoseClientHungUp() throws {

@@ -9,7 +9,8 @@ internal import Logging
 extension Broker {
     /// Starts another worker, which avoids the hardware that ended the first one, or replies with the reason.
     ///
-    /// A worker that a signal ended while it opened no hardware is replaced once.
+    /// A worker that opened no hardware, and that a signal ended or that was silent, is replaced once, by a process that is
+    /// started now: what hung one spare may hang the next.
     ///
     /// - Parameters:
     ///   - worker: the worker that died.
@@ -38,8 +39,8 @@ extension Broker {
             let next: SessionWorker
             do throws(Refusal) {
                 next = try startWorker(
-                    start, worker.kind, converts: running.converts, connection: connection.rawValue,
-                    worker.logger)
+                    start, worker.kind, converts: running.converts, mayTakeSpare: failure != nil,
+                    connection: connection.rawValue, worker.logger)
             } catch { throw error.error }
             next.isRepetition = worker.isRepetition || failure == nil
             workers[id] = next
@@ -56,7 +57,7 @@ extension Broker {
     }
 
     private static func mayRepeat(_ worker: SessionWorker, _ end: SessionEnd) -> Bool {
-        end.cause == .killed && worker.opening == nil && !worker.isRepetition
+        (end.cause == .killed || worker.neverAnswered) && worker.opening == nil && !worker.isRepetition
     }
 
     /// The hardware that ended the first worker; nil if it was opening none, or had to avoid it already.

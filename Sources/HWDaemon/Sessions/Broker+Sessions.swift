@@ -154,8 +154,11 @@ extension Broker {
     }
 
     /// Starts a worker for a call.
+    ///
+    /// - Parameter mayTakeSpare: whether its process may be one that was started ahead.
     func startWorker(
-        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, connection: Int32, _ log: Logger
+        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, mayTakeSpare: Bool = true, connection: Int32,
+        _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let id = start.session
         var start = start
@@ -172,7 +175,8 @@ extension Broker {
                     stallLimits: SessionWorker.StallLimits(
                         software: .seconds(start.limits.softwareStallSeconds),
                         hardware: .seconds(start.limits.hardwareStallSeconds))),
-                process: try takeProcess(kind, sandbox.mode), connection: connection, loop: loop, logger: log,
+                process: try takeProcess(kind, sandbox.mode, mayBeSpare: mayTakeSpare), connection: connection,
+                loop: loop, logger: log,
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
@@ -193,9 +197,9 @@ extension Broker {
 
     /// A spare of the kind if there is one with this sandbox, else a process started now.
     private func takeProcess(
-        _ kind: SessionKind, _ sandbox: SandboxRequest.Mode
+        _ kind: SessionKind, _ sandbox: SandboxRequest.Mode, mayBeSpare: Bool
     ) throws(SystemError) -> WorkerProcess {
-        guard let spare = spares[kind], sandbox == settings.sandbox else {
+        guard mayBeSpare, let spare = spares[kind], sandbox == settings.sandbox else {
             return try WorkerProcess(
                 configuration.executable(kind.program), sandbox: sandbox, givesSamples: kind == .compression)
         }

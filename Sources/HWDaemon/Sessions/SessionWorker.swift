@@ -57,8 +57,10 @@ final class SessionWorker {
     private let child: ChildProcess
     private let channel: WorkerProcess.Channel
     private let stats: StatsPage
-    /// Whether it replaces one that a signal ended before it answered the call.
+    /// Whether it replaces one that was killed or silent before it answered the call.
     var isRepetition = false
+    /// Whether it was killed because it was silent before it answered the call.
+    private(set) var neverAnswered = false
     /// The memory of its samples; nil of a process that gives none.
     private(set) var samples: SampleMemory?
     private let started = MonotonicTime.now
@@ -173,6 +175,7 @@ final class SessionWorker {
         if stall.isStalled(reading, now: now) {
             stop(SessionEnd.stall(after: stallLimit, kind))
         } else if silence.isSilent(reading, now: now, limit: silenceLimit) {
+            neverAnswered = !isCreated
             stop(SessionEnd.silence(for: silenceLimit, isCreated: isCreated, kind))
         }
     }

@@ -136,16 +136,21 @@ final class BrokerProcess {
 
     /// A program's process among its children; waits until there is one.
     func childProcess(_ program: String) throws -> Int32 {
-        var found: Int32?
+        var found: [Int32] = []
         try waitFor(program) {
-            found = childStates.keys.first { id in
-                let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
-                // The kernel keeps 15 bytes.
-                return name?.hasPrefix(program.prefix(15)) == true
-            }
-            return found != nil
+            found = childProcesses(program)
+            return !found.isEmpty
         }
-        return try #require(found)
+        return found[0]
+    }
+
+    /// A program's processes among its children at present.
+    func childProcesses(_ program: String) -> [Int32] {
+        childStates.keys.filter { id in
+            let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
+            // The kernel keeps 15 bytes.
+            return name?.hasPrefix(program.prefix(15)) == true
+        }
     }
 
     /// The states of its children.
