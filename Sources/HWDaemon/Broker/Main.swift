@@ -142,7 +142,7 @@ struct HWDaemonCommand: ParsableCommand {
         if checkConfig { return print("the configuration is valid\(folder.map { " (\($0))" } ?? "")") }
         StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
-            let predecessor = try Predecessor()
+            let predecessor = try Predecessor(isPrivate: isPrivate, logger: logger)
             // A child of the daemon before would be no child of the service manager.
             if predecessor != nil { try ProcessControl.detach() }
             // The broker holds the connections of all users until their workers have them.

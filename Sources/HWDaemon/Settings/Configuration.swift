@@ -58,20 +58,25 @@ struct Configuration {
     ///
     /// - Throws: `EINVAL` if it is not a listening Unix stream socket.
     static func inherited(_ number: Int32) throws(SystemError) -> OwnedFD {
-        let required = [(SO_ACCEPTCONN, 1), (SO_DOMAIN, AF_UNIX), (SO_TYPE, Int32(SOCK_STREAM.rawValue))]
-        for (option, value) in required {
-            var actual: Int32 = -1
-            var size = socklen_t(MemoryLayout<Int32>.size)
-            guard getsockopt(number, SOL_SOCKET, option, &actual, &size) == 0, actual == value else {
-                throw SystemError(
-                    errno: EINVAL, call: "listen",
-                    subject: "file descriptor \(number), which is not a listening Unix stream socket")
-            }
+        guard isUnixSocket(number, Int32(SOCK_STREAM.rawValue), listens: true) else {
+            throw SystemError(
+                errno: EINVAL, call: "listen",
+                subject: "file descriptor \(number), which is not a listening Unix stream socket")
         }
         let file = OwnedFD(number)
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
         try file.setNonblocking(true)
         return file
+    }
+
+    /// Whether a descriptor is a Unix socket of a type (`SOCK_STREAM`, …) that listens, or does not.
+    static func isUnixSocket(_ number: Int32, _ type: Int32, listens: Bool) -> Bool {
+        let required: [(Int32, Int32)] = [(SO_ACCEPTCONN, listens ? 1 : 0), (SO_DOMAIN, AF_UNIX), (SO_TYPE, type)]
+        return required.allSatisfy { option, value in
+            var actual: Int32 = -1
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            return getsockopt(number, SOL_SOCKET, option, &actual, &size) == 0 && actual == value
+        }
     }
 }
 

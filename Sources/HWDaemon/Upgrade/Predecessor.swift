@@ -4,6 +4,7 @@ internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
+internal import Logging
 
 /// The daemon that this one replaces, as this one sees it: it finishes its sessions and reports about them.
 final class Predecessor {
@@ -27,16 +28,28 @@ final class Predecessor {
 
     /// Finds the daemon that started this process to be replaced by it; nil where none did.
     ///
-    /// Removes the variable from the environment, so that no child acts on it.
-    /// - Throws: `EPROTO` where this version cannot replace that one, `EBADF` if it passed no descriptor.
-    init?() throws(SystemError) {
-        guard let version = Environment.value(HandoverPacket.variable.name) else { return nil }
-        unsetenv(HandoverPacket.variable.name)
+    /// Removes the variable from the environment, so that no child acts on it. Anyone can set it, so that it counts only
+    /// beside the socket that belongs to it.
+    /// - Parameter isPrivate: whether this daemon is one, which is never upgraded.
+    /// - Throws: `EPROTO` where this version cannot replace that one, `ECONNRESET` if that one has ended.
+    init?(isPrivate: Bool, logger: Logger) throws(SystemError) {
+        let (name, channel) = (HandoverPacket.variable.name, HandoverPacket.descriptors.channel)
+        let version = Environment.value(name)
+        unsetenv(name)
+        guard let version, !isPrivate else { return nil }
+        guard Configuration.isUnixSocket(channel, Int32(SOCK_SEQPACKET.rawValue), listens: false) else {
+            logger.warning(
+                "\(name) is ignored: file descriptor \(channel) is no socket of a daemon that is upgraded")
+            return nil
+        }
         guard version == HandoverPacket.variable.version else {
             throw SystemError(
-                errno: EPROTO, call: "upgrade", subject: "a daemon that hands over by version \(version)")
+                errno: EPROTO, call: "upgrade",
+                subject: "a daemon that hands over by version \(version.printable(maxBytes: 40))")
         }
-        file = try Configuration.inheritedFile(HandoverPacket.descriptors.channel)
+        // Of a socket pair, the peer is the process that made it.
+        guard try PeerCredentials(of: channel).pid == getppid() else { throw Self.lost(ECONNRESET) }
+        file = try Configuration.inheritedFile(channel)
     }
 
     /// Reports that this daemon can serve, and waits until it may.

@@ -271,4 +271,55 @@ struct UpgradeTests {
         }
         try replacement.stop()
     }
+
+    @Test(
+        "The variable of an upgrade is ignored without a daemon before, and no child has it",
+        arguments: ["1", "2", "yes", "1 4", "-1"])
+    func ignoresAStrayVariable(_ value: String) throws {
+        let script = """
+            #!/bin/sh
+            env >"$0.new"
+            mv "$0.new" "${0%/*}/environment"
+            exec \(BrokerProcess.products)/hwdaemon-encoder
+
+            """
+        let broker = try BrokerProcess(
+            ["--set", "SpareWorkers=1"], workers: ["hwdaemon-encoder": script],
+            environment: ["HWDAEMON_UPGRADE": value])
+        #expect(broker.log.contains("HWDAEMON_UPGRADE is ignored"))
+        _ = try broker.connect().create()
+        let environment = try String(contentsOfFile: "\(broker.folder)/environment", encoding: .utf8)
+        #expect(environment.contains("PATH=") && !environment.contains("HWDAEMON_UPGRADE"), "\(environment)")
+    }
+
+    @Test("The variable of an upgrade means nothing to a private daemon", arguments: ["1", "2"])
+    func isIgnoredByAPrivateDaemon(_ value: String) throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let address = try UnixSocket.address(of: listener.rawValue)
+        let lifetime = try UnixSocket.packetPair()
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--private", "--listen-fd", "3", "--lifetime-fd", "4"],
+            environment: ["HWDAEMON_UPGRADE": value],
+            files: [.init(listener.rawValue, as: 3), .init(lifetime.first.rawValue, as: 4)])
+        #expect(try TestClient(address).ask("org.varlink.service.GetInfo").error == nil)
+        shutdown(lifetime.second.rawValue, Int32(SHUT_RDWR))
+        #expect(try child.waitForExit() == .exited(0))
+        _ = consume listener
+    }
+
+    @Test func doesNotReplaceADaemonThatDidNotStartIt() throws {
+        let pair = try UnixSocket.packetPair()
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let broker = try BrokerProcess()
+        let command = "\(BrokerProcess.products)/hwdaemon --config \(broker.folder)/config"
+        // The shell is the parent, and this process made the sockets.
+        let shell = try ChildProcess(
+            spawning: "/bin/sh", arguments: ["-c", "\(command) --socket \(broker.folder)/other & wait $!"],
+            environment: ["HWDAEMON_UPGRADE": "1"],
+            files: [.init(listener.rawValue, as: 3), .init(pair.second.rawValue, as: 4)])
+        #expect(try shell.waitForExit() == .exited(70))
+        _ = consume pair
+        _ = consume listener
+    }
 }
