@@ -21,10 +21,18 @@ struct ConfigurationTests {
         try manager.wait(for: serving)
     }
 
-    @Test("The configuration can be checked without a daemon", arguments: [true, false])
-    func checksAConfiguration(_ isValid: Bool) throws {
+    @Test(
+        "The configuration can be checked without a daemon",
+        arguments: [
+            ("MaxSessions=5", "the configuration is valid"),
+            ("MaxSessions=5\nMaxSession=7", "/config/hwdaemon.conf:2: there is no key"),
+            ("SandboxPaths=/", "SandboxPaths opens all of / to drivers"),
+            ("LogLevel=error\nSandboxPaths=/opt/a:/home:/etc", "SandboxPaths opens all of /home, /etc to drivers"),
+        ])
+    func checksAConfiguration(_ configuration: String, _ line: String) throws {
         let broker = try BrokerProcess()
-        try broker.configure(isValid ? "MaxSessions=5\n" : "MaxSessions=5\nMaxSession=7\n")
+        try broker.configure(configuration + "\n")
+        let isValid = !line.contains("there is no key")
         let path = "\(broker.folder)/check"
         let output = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(output) }
@@ -34,7 +42,15 @@ struct ConfigurationTests {
             files: [.init(output, as: 1), .init(output, as: 2)])
         #expect(try child.waitForExit() == .exited(isValid ? 0 : 78))
         let text = try String(contentsOfFile: path, encoding: .utf8)
-        #expect(text.contains(isValid ? "the configuration is valid" : "/config/hwdaemon.conf:2: there is no key"))
+        #expect(text.contains(line) && text.contains("the configuration is valid") == isValid, "\(text)")
+    }
+
+    @Test func warnsOfTreesThatAreOpenToDriversAtTheStartAndAtAReload() throws {
+        let broker = try BrokerProcess(configuration: "SandboxPaths=/var\n")
+        #expect(broker.log.contains("SandboxPaths opens all of /var to drivers"))
+        try broker.configure("SandboxPaths=/run/\n")
+        try broker.child.kill(SIGHUP)
+        try waitFor("the warning") { broker.log.contains("SandboxPaths opens all of /run/ to drivers") }
     }
 
     @Test func refusesADirectoryThatDoesNotExist() throws {

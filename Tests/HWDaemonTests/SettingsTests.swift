@@ -159,6 +159,26 @@ struct SettingsTests {
         }
     }
 
+    @Test(
+        "Warns of paths that open a shared tree to drivers",
+        arguments: [
+            "/", "//", "/home/", "/etc/.", "/root", "/proc", "/sys", "/dev", "/var", "/run", "/usr/../home",
+        ], ["", "/usr/local/nvidia:"])
+    func warnsOfSharedTrees(_ path: String, _ others: String) {
+        var settings = Settings()
+        settings.sandboxPaths = others + path
+        #expect(Confinement(settings).warning?.contains("all of \(path) to drivers") == true)
+        settings.sandbox = .off
+        #expect(Confinement(settings).warning == nil)
+    }
+
+    @Test(arguments: [nil as String?, "/usr/local/nvidia", "/opt/vendor/lib:/etc/vulkan", "/home/alice/cache", "/dev/dri"])
+    func acceptsFoldersOfDrivers(_ paths: String?) {
+        var settings = Settings()
+        settings.sandboxPaths = paths
+        #expect(Confinement(settings).warning == nil)
+    }
+
     @Test func acceptsAMissingDirectory() throws {
         let nowhere = SettingsFiles(folder: "/nowhere/hwdaemon", base: Settings(), overrides: [])
         #expect(try nowhere.load() == Settings())

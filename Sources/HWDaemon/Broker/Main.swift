@@ -71,7 +71,7 @@ struct HWDaemonCommand: ParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Only read the configuration: print each wrong line with its file and number.",
+            "Only read the configuration: print each wrong line with its file and number, and warnings.",
             discussion: "The exit code is 0, or 78 where a line is wrong. A daemon that runs is not asked."))
     var checkConfig = false
 
@@ -139,8 +139,9 @@ struct HWDaemonCommand: ParsableCommand {
             for line in error.lines { logger.critical("\(line)") }
             throw ExitCode(Self.wrongConfiguration)
         }
+        if !checkConfig { StandardErrorLog.setLevel(settings.logLevel) }
+        if let warning = Confinement(settings).warning { logger.warning("\(warning)") }
         if checkConfig { return print("the configuration is valid\(folder.map { " (\($0))" } ?? "")") }
-        StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
             let predecessor = try Predecessor(isPrivate: isPrivate, logger: logger)
             // A child of the daemon before would be no child of the service manager.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
@@ -30,6 +32,33 @@ struct Confinement {
             request(.driver, nodes: [node] + Devices.ofOtherDrivers(deviceList: deviceList), quirk)
         case .vulkan: session(runsDriver: true)
         }
+    }
+
+    /// Trees of which drivers need single folders at most: users' files, the system's, and what the daemon stores.
+    private static let sharedTrees = [
+        "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+        "/run/user", "/srv", "/sys", "/tmp", "/usr", "/var/cache", "/var/lib/hwdaemon", "/var/log", "/var/tmp",
+    ]
+
+    /// The paths of `SandboxPaths` that open a shared tree to drivers, as a clause; nil where there are none.
+    var warning: String? {
+        guard mode == .enforce else { return nil }
+        let trees = Set(Self.sharedTrees.flatMap { [$0, Self.resolved($0)] })
+        let shared = Configuration.sandboxPaths(settings).filter { path in
+            let folder = Self.resolved(path)
+            return trees.contains { $0 == folder || $0.hasPrefix(folder == "/" ? folder : folder + "/") }
+        }
+        guard !shared.isEmpty else { return nil }
+        let list = shared.map { $0.printable(maxBytes: 200) }.joined(separator: ", ")
+        return "SandboxPaths opens all of \(list) to drivers, so that the sandbox protects nothing there: "
+            + "name only the folders that they need"
+    }
+
+    /// A path without links; the path itself where there is no such file.
+    private static func resolved(_ path: String) -> String {
+        guard let found = realpath(path, nil) else { return path }
+        defer { free(found) }
+        return String(cString: found)
     }
 
     private var deviceList: String? { Configuration.deviceList(settings) }
