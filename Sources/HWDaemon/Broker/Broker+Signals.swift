@@ -121,6 +121,7 @@ extension Broker {
             metrics.reloaded(true)
             rejectedConfiguration = nil
             logger.notice("SIGHUP: read the configuration again")
+            if let warning = Confinement(settings).warning { logger.warning("\(warning)") }
         } catch {
             metrics.reloaded(false)
             rejectedConfiguration = error.summary
