@@ -172,7 +172,7 @@ struct SettingsTests {
         #expect(Confinement(settings).warning == nil)
     }
 
-    @Test(arguments: [nil as String?, "/usr/local/nvidia", "/opt/vendor/lib:/etc/vulkan", "/home/a/cache", "/dev/dri"])
+    @Test(arguments: [nil as String?, "/usr/local/nvidia", "/opt/vendor/lib:/etc/vulkan", "/home/a/cache"])
     func acceptsFoldersOfDrivers(_ paths: String?) {
         var settings = Settings()
         settings.sandboxPaths = paths
