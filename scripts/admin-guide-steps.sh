@@ -46,7 +46,7 @@ stage_packages() {
     run -1 'hwctl doctor' 'grep -q "no render node" /var/tmp/out && grep -q "Encoding  in software: x265" /var/tmp/out'
 
     at admin.md Units
-    run 'systemd-analyze security --offline=true' 'grep -q "exposure level .*: 0.7 " /var/tmp/out' \
+    run 'systemd-analyze security --offline=true' 'grep -q "exposure level .*: 0.9 " /var/tmp/out' \
         'systemd-analyze security --offline=true --no-pager /lib/systemd/system/hwdaemon.service'
     run 'systemctl status' 'grep -q "Status: \"Serving 0 sessions" /var/tmp/out' 'systemctl status --no-pager hwdaemon'
     run 'systemctl reload' "su - alice -c 'hwctl sessions --metrics' | grep -q 'reloads_total{result=\"ok\"} 1'" 'sudo systemctl reload hwdaemon'

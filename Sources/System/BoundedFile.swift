@@ -18,7 +18,7 @@ public enum BoundedFile {
         guard file >= 0 else { throw Failure(reason: String(cString: strerror(errno))) }
         defer { close(file) }
         var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var buffer = [UInt8](repeating: 0, count: max(1, min(limit, 1 << 16)))
         while true {
             let count = Glibc.read(file, &buffer, buffer.count)
             guard count >= 0 else { throw Failure(reason: String(cString: strerror(errno))) }

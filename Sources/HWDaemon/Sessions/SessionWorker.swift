@@ -169,12 +169,13 @@ final class SessionWorker {
         let reading = StallRule.Reading(
             busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
             slotsFullSince: stats[.slotsFullSinceNs], heartbeat: stats[.heartbeatNs])
-        let now = MonotonicTime.now.nanoseconds
+        let (now, pid) = (MonotonicTime.now.nanoseconds, child.pid)
+        let use = { ProcessorUse(of: pid) }
         let silenceLimit =
             isCreated ? stallLimit + Self.heartbeatMargin : stallLimits.hardware + Self.createMargin
-        if stall.isStalled(reading, now: now) {
+        if stall.isStalled(reading, now: now, use: use) {
             stop(SessionEnd.stall(after: stallLimit, kind))
-        } else if silence.isSilent(reading, now: now, limit: silenceLimit) {
+        } else if silence.isSilent(reading, now: now, limit: silenceLimit, use: use) {
             neverAnswered = !isCreated
             stop(SessionEnd.silence(for: silenceLimit, isCreated: isCreated, kind))
         }

@@ -4,21 +4,37 @@
 /// although an idle worker's heartbeat does.
 ///
 /// The counters come from an untrusted process; only changes count. Time is counted from check to check, at most
-/// `maxStep` each time, so that a broker that was suspended itself finds no worker silent.
+/// `StallClock.maxStep` each time.
 struct SilenceRule {
-    /// Nanoseconds counted between two checks: twice the longest interval of checks.
-    private static let maxStep: UInt64 = 2_000_000_000
-
     private var last: StallRule.Reading?
     private var lastCheck: UInt64 = 0
     private var silence: UInt64 = 0
+    private var clock = StallClock()
 
     /// Whether nothing has changed for `limit`, according to a reading taken at `now`.
-    mutating func isSilent(_ reading: StallRule.Reading, now: UInt64, limit: Duration) -> Bool {
-        let elapsed = now > lastCheck ? now - lastCheck : 0
-        silence = reading == last && reading.busySince == 0 ? silence + min(elapsed, Self.maxStep) : 0
-        last = reading
-        lastCheck = now
-        return Duration.nanoseconds(Int64(clamping: silence)) > limit
+    ///
+    /// - Parameter use: measures what its process has had of the processors; nil where that is not known.
+    mutating func isSilent(
+        _ reading: StallRule.Reading, now: UInt64, limit: Duration, use: () -> ProcessorUse? = { nil }
+    ) -> Bool {
+        let elapsed = min(now - min(now, lastCheck), StallClock.maxStep)
+        let isUnchanged = reading == last && reading.busySince == 0
+        (last, lastCheck) = (reading, now)
+        guard isUnchanged else {
+            silence = 0
+            clock.reset()
+            return false
+        }
+        let most = StallRule.nanoseconds(limit)
+        guard silence.saturatingSum(elapsed) > most / 2 else {
+            silence += elapsed
+            return false
+        }
+        let present = use()
+        let step = clock.advance(to: now, present)
+        silence = silence.saturatingSum(step ?? elapsed)
+        // The first measurement shows no starvation yet.
+        if present != nil, step == nil { silence = min(silence, most) }
+        return silence > most
     }
 }

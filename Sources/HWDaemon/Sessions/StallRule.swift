@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Decides whether a worker hangs: one codec call takes too long without progress.
+/// Decides whether a worker hangs: one codec call takes too long without progress, by a `StallClock`.
 ///
 /// The counters come from an untrusted process. A time in the future counts as the moment at which it was first seen,
 /// so that no value delays the decision beyond the limit; a worker that keeps claiming progress harms its own session
@@ -30,6 +30,10 @@ struct StallRule {
     private var slotsFull = Mark()
     private var framesOut: UInt64 = 0
     private var lastPacket: UInt64 = 0
+    private var clock = StallClock()
+    /// The last progress, and what counts since then once it is measured.
+    private var since: UInt64 = 0
+    private var counted: UInt64 = 0
 
     init(limit: Duration, clientLimit: Duration) {
         self.limit = Self.nanoseconds(limit)
@@ -40,7 +44,9 @@ struct StallRule {
     mutating func setLimit(_ limit: Duration) { self.limit = Self.nanoseconds(limit) }
 
     /// Whether the worker hangs, according to a reading taken at `now`.
-    mutating func isStalled(_ reading: Reading, now: UInt64) -> Bool {
+    ///
+    /// - Parameter use: measures what its process has had of the processors; nil where that is not known.
+    mutating func isStalled(_ reading: Reading, now: UInt64, use: () -> ProcessorUse? = { nil }) -> Bool {
         let busySince = busy.read(reading.busySince, now: now)
         let progressAt = progress.read(reading.progress, now: now)
         let slotsFullSince = slotsFull.read(reading.slotsFullSince, now: now)
@@ -50,10 +56,27 @@ struct StallRule {
         }
         guard reading.busySince != 0 else { return false }
         if reading.slotsFullSince != 0, now - slotsFullSince <= clientLimit { return false }
-        return now - max(busySince, progressAt, lastPacket) > limit
+        return hasPassed(since: max(busySince, progressAt, lastPacket), now: now, use)
     }
 
-    private static func nanoseconds(_ duration: Duration) -> UInt64 {
+    /// Whether more than the limit counts since the last progress; never at the first measurement, which shows no
+    /// starvation yet.
+    private mutating func hasPassed(since progress: UInt64, now: UInt64, _ use: () -> ProcessorUse?) -> Bool {
+        if progress != since {
+            (since, counted) = (progress, 0)
+            clock.reset()
+        }
+        let elapsed = now - min(now, progress)
+        guard elapsed > limit / 2 else { return false }
+        let present = use()
+        let step = clock.advance(to: now, present)
+        guard present != nil else { return elapsed > limit }
+        counted = step.map { counted.saturatingSum($0) } ?? max(counted, min(elapsed, limit - limit / 4))
+        return counted > limit
+    }
+
+    /// A duration in nanoseconds, the largest number where they do not fit.
+    static func nanoseconds(_ duration: Duration) -> UInt64 {
         let (seconds, attoseconds) = duration.components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
