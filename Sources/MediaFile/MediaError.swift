@@ -14,7 +14,9 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
         case badInput
         /// The output cannot be created.
         case cannotCreate
-        /// Reading or writing failed.
+        /// Writing the output failed, as on a full disk.
+        case cannotWrite
+        /// Reading failed, or memory is exhausted.
         case io
         /// The input is not readable by the user.
         case noPermission
@@ -48,7 +50,7 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
         case .noInput: .noInput
         case .badInput, .unsupported: .badInput
         case .cannotCreate: .cannotCreate
-        case .io, .interrupted, .closedPipe: .ioError
+        case .cannotWrite, .io, .interrupted, .closedPipe: .ioError
         case .noPermission: .noPermission
         case .usage: .usage
         }

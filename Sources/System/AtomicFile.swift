@@ -4,7 +4,8 @@ internal import Glibc
 /// A file that appears under its name only when it is complete.
 ///
 /// It is written without a name (O_TMPFILE), or under a hidden one in the target's directory where the file system
-/// lacks that, and named by `complete`. Its writer's lock guards it, so it may cross threads.
+/// lacks that, and named by `complete`. What processes that were killed left in the directory is removed (`Leftovers`).
+/// Its writer's lock guards it, so it may cross threads.
 public final class AtomicFile: @unchecked Sendable {
     /// Why a file is not written.
     public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
@@ -45,8 +46,9 @@ public final class AtomicFile: @unchecked Sendable {
     ///
     /// A closed number may belong to another file, so nothing may be written to it.
     public private(set) var descriptor: Int32
-    private let target: String
-    private let directory: String
+    private let target: Target
+    /// The name that `complete` gives: the target's, or one in the folder of a group.
+    private let finalName: String
     private var hiddenName: String?
     private var isOpen = true
     private let replaces: Bool
@@ -55,22 +57,49 @@ public final class AtomicFile: @unchecked Sendable {
     ///
     /// - Parameter replaces: whether it replaces a file that has the name when it is complete.
     /// - Throws: `cannotCreate`; `usage` for an output that is an input.
-    public init(_ path: String, inputs: [String] = [], replaces: Bool = true) throws(Failure) {
-        (self.path, self.replaces) = (path, replaces)
-        // A symbolic link stays one: its target is replaced.
-        if let resolved = realpath(FileName.bytes(path), nil) {
-            target = FileName.string(resolved)
-            free(resolved)
-        } else {
-            target = path
+    public convenience init(_ path: String, inputs: [String] = [], replaces: Bool = true) throws(Failure) {
+        let target = try Target(path)
+        Leftovers.remove(in: target.directory)
+        try self.init(target, inputs: inputs, finalName: target.file, replaces: replaces)
+    }
+
+    /// Opens a file that gets another name than its target's.
+    init(_ target: Target, inputs: [String], finalName: String, replaces: Bool) throws(Failure) {
+        (path, self.target, self.finalName, self.replaces) = (target.path, target, finalName, replaces)
+        try Self.checkTarget(target.file, target.path, inputs)
+        (descriptor, hiddenName) = try Self.openUnnamed(Self.directory(of: finalName), target.path)
+    }
+
+    /// The file that an output becomes.
+    struct Target {
+        /// The name as the caller passed it.
+        let path: String
+        /// The name with symbolic links resolved: a link stays one, and its target is replaced.
+        let file: String
+        /// The part of `file` before its last component, with the slash; `./` without one.
+        let directory: String
+        /// The last component of `file`.
+        let name: String
+
+        /// - Throws: `cannotCreate` for the name of a directory.
+        init(_ path: String) throws(Failure) {
+            self.path = path
+            if let resolved = realpath(FileName.bytes(path), nil) {
+                file = FileName.string(resolved)
+                free(resolved)
+            } else {
+                file = path
+            }
+            name = file.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init) ?? ""
+            guard !name.isEmpty, name != ".", name != ".." else {
+                throw Failure(.cannotCreate, "\(path) cannot be created: it names a directory")
+            }
+            directory = AtomicFile.directory(of: file)
         }
-        guard let name = target.split(separator: "/", omittingEmptySubsequences: false).last, !name.isEmpty,
-            name != ".", name != ".."
-        else { throw Failure(.cannotCreate, "\(path) cannot be created: it names a directory") }
-        let parent = String(target.dropLast(name.count))
-        directory = parent.isEmpty ? "./" : parent
-        try Self.checkTarget(target, path, inputs)
-        (descriptor, hiddenName) = try Self.openUnnamed(directory, path)
+    }
+
+    private static func directory(of file: String) -> String {
+        file.lastIndex(of: "/").map { String(file[...$0]) } ?? "./"
     }
 
     deinit { discard() }
@@ -94,21 +123,23 @@ public final class AtomicFile: @unchecked Sendable {
         if sync { try flush() }
         if hiddenName == nil {
             // link(2) never replaces: a name that is taken needs rename(2) from a temporary one.
-            if Self.link(descriptor, target) { return }
+            if Self.link(descriptor, finalName) { return }
             guard errno == EEXIST, replaces else { throw .creating(path, errno: errno) }
-            let name = Self.freshName(directory)
+            let name = Self.freshName(Self.directory(of: finalName))
             guard Self.link(descriptor, name) else { throw .creating(path, errno: errno) }
             hiddenName = name
         }
         guard let name = hiddenName else { return }
         guard replaces else {
             // The hidden name is removed by `discard`.
-            guard Glibc.link(FileName.bytes(name), FileName.bytes(target)) == 0 else {
+            guard Glibc.link(FileName.bytes(name), FileName.bytes(finalName)) == 0 else {
                 throw .creating(path, errno: errno)
             }
             return
         }
-        guard rename(FileName.bytes(name), FileName.bytes(target)) == 0 else { throw .creating(path, errno: errno) }
+        guard rename(FileName.bytes(name), FileName.bytes(finalName)) == 0 else {
+            throw .creating(path, errno: errno)
+        }
         hiddenName = nil
     }
 
@@ -117,7 +148,7 @@ public final class AtomicFile: @unchecked Sendable {
     /// Where the group cannot be kept, the new group gets only what everybody gets. Set-ID bits are not kept.
     private func keepPermissions() {
         var old = stat()
-        guard stat(FileName.bytes(target), &old) == 0, old.st_mode & S_IFMT == S_IFREG else { return }
+        guard stat(FileName.bytes(target.file), &old) == 0, old.st_mode & S_IFMT == S_IFREG else { return }
         var mode = old.st_mode & 0o777
         var new = stat()
         if fstat(descriptor, &new) != 0 || new.st_gid != old.st_gid, fchown(descriptor, .max, old.st_gid) != 0 {
@@ -161,15 +192,22 @@ public final class AtomicFile: @unchecked Sendable {
         let unnamed = open(FileName.bytes(directory), __O_TMPFILE | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0o666)
         if unnamed >= 0 {
             // linkat(2) names the file through /proc, which may not be mounted.
-            if access(procName(unnamed), F_OK) == 0 { return (unnamed, nil) }
+            if access(procName(unnamed), F_OK) == 0 {
+                // While `complete` replaces a file, this one has a hidden name, too.
+                _ = OwnerLock.take(unnamed)
+                return (unnamed, nil)
+            }
             close(unnamed)
         } else if errno != EOPNOTSUPP, errno != EISDIR, errno != EINVAL {
             throw .creating(path, errno: errno)
         }
-        let name = freshName(directory)
-        let named = open(FileName.bytes(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-        guard named >= 0 else { throw .creating(path, errno: errno) }
-        return (named, name)
+        while true {
+            let name = freshName(directory)
+            let named = open(FileName.bytes(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+            guard named >= 0 else { throw .creating(path, errno: errno) }
+            if OwnerLock.keeps(named, name) { return (named, name) }
+            close(named)
+        }
     }
 
     private static func link(_ descriptor: Int32, _ name: String) -> Bool {
@@ -179,6 +217,7 @@ public final class AtomicFile: @unchecked Sendable {
     private static func procName(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
 
     private static func freshName(_ directory: String) -> String {
-        "\(directory).media-\(String(UInt64.random(in: 0 ... .max), radix: 36)).tmp"
+        let random = String(UInt64.random(in: 0 ... .max), radix: 36)
+        return "\(directory)\(Leftovers.filePrefix)\(random)\(Leftovers.fileSuffix)"
     }
 }

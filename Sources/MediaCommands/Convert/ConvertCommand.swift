@@ -143,6 +143,9 @@ struct ConvertCommand: ParsableCommand {
             valueName: "device"))
     var device = "auto"
 
+    @OptionGroup(title: "Files")
+    var replacing: ReplaceArguments
+
     @OptionGroup(title: "Sessions")
     var sessions: SessionArguments
 
@@ -169,6 +172,9 @@ struct ConvertCommand: ParsableCommand {
     func run() throws {
         try report(output: output) {
             guard let (width, height) = dimensions else { return }
+            guard try replacing.writes(FilePair(input: input, output: output)) else {
+                return Console.file("\(output): exists, skipped")
+            }
             var options = conversion.options
             scaling.apply(to: &options)
             let size = scaling.dimensions
@@ -176,8 +182,8 @@ struct ConvertCommand: ParsableCommand {
                 width: width, height: height, targetWidth: size?.width, targetHeight: size?.height, source: source,
                 target: target, options: options, device: device)
             let request = ConvertJob.Request(
-                input: input, output: output, parameters: parameters, source: from.pixelFormat,
-                target: to.pixelFormat, json: json)
+                input: input, output: output, replaces: replacing.replaces, parameters: parameters,
+                source: from.pixelFormat, target: to.pixelFormat, json: json)
             try ConvertJob(request).run(try Interruption())
         }
     }

@@ -21,6 +21,8 @@ final class ConvertJob {
     struct Request {
         var input: String
         var output: String
+        /// Whether a file that has the output's name is replaced.
+        var replaces = true
         var parameters: CreateTransferSession.Parameters
         var source: PixelFormat
         var target: PixelFormat
@@ -45,7 +47,8 @@ final class ConvertJob {
 
     func run(_ interruption: Interruption) throws {
         let reader = try RawFrameReader(path: request.input, frameSize: source.size)
-        let writer = try RawFrameWriter(path: request.output, inputs: [request.input])
+        let writer = try RawFrameWriter(
+            path: request.output, inputs: [request.input], replaces: request.replaces)
         let daemon = try Daemon.findAndReport()
         let session = try SessionRequest.create(daemon, request.parameters) { (parameters) throws(ClientError) in
             try TransferSession(daemon, parameters)

@@ -28,7 +28,8 @@ struct DecodeCommand: ParsableCommand {
             INPUT is any file that libavformat reads. HEVC is decoded by the daemon, in hardware where that is verified; \
             other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
             .yuv and .raw are samples without a header, .png is the first picture, and frame-%04d.png is every \
-            picture. - is Y4M on standard output. OUTPUT is created only when it is complete; see --keep-partial. If \
+            picture. - is Y4M on standard output. OUTPUT is created only when it is complete, all pictures of a series \
+            together; see --keep-partial. If \
             the decoder fails in the middle of the video, another process goes on with the same pictures, after a second \
             failure of hardware in software unless hardware is required, and the reason is reported.
 
@@ -143,6 +144,9 @@ struct DecodeCommand: ParsableCommand {
             valueName: "time,..."))
     var at: String?
 
+    @OptionGroup(title: "Files")
+    var replacing: ReplaceArguments
+
     @OptionGroup(title: "HEIC")
     var still: StillDecodeArguments
 
@@ -160,6 +164,10 @@ struct DecodeCommand: ParsableCommand {
 
     func run() throws {
         try report(output: output) {
+            let files = [output] + [still.exif].compactMap { $0 }
+            guard try replacing.writes(over: files.flatMap(FrameWriter.existingFiles), asks: input != "-") else {
+                return Console.file("\(output): exists, skipped")
+            }
             let interruption = try Interruption()
             if let input = try stillInput() {
                 return try StillDecodeJob(input, stillRequest(specification)).run(interruption)
@@ -180,7 +188,8 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             DecodeJob.Request(
-                input: input, output: output, specification: specification, properties: properties,
+                input: input, output: output, replaces: replacing.replaces, specification: specification,
+                properties: properties,
                 format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
                 background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
                 appliesRPU: appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,

@@ -11,6 +11,8 @@ final class DecodeJob {
     struct Request {
         var input: String
         var output: String
+        /// Whether files that have the output's names are replaced.
+        var replaces = true
         var specification: [PropertyKey: PropertyValue] = [:]
         /// The session's properties: the RGB it converts to.
         var properties: [PropertyKey: PropertyValue] = [:]
@@ -52,7 +54,7 @@ final class DecodeJob {
 
     func run(_ interruption: Interruption) throws {
         // Before the input: an output that cannot be written is reported before anything is decoded.
-        let writer = try FrameWriter(path: request.output, inputs: [request.input])
+        let writer = try FrameWriter(path: request.output, inputs: [request.input], replaces: request.replaces)
         let reader = try MediaReader(path: request.input, options: readerOptions)
         interruption.onSignal { reader.cancel() }
         let format = outputFormat(reader.video, writer)

@@ -62,15 +62,32 @@ struct ReplaceArguments: ParsableArguments {
     /// - Throws: a failure where a file must not be replaced.
     func writes(_ file: FilePair) throws -> Bool {
         var status = stat()
-        guard file.output != "-", stat(FileName.bytes(file.output), &status) == 0 else { return true }
+        let exists = file.output != "-" && stat(FileName.bytes(file.output), &status) == 0
+        return try writes(over: exists ? [file.output] : [], asks: file.input != "-")
+    }
+
+    /// Whether outputs are to be written, of which some exist; it may be asked on the terminal.
+    ///
+    /// - Parameter asks: whether standard input can be asked.
+    /// - Throws: a failure where a file must not be replaced.
+    func writes(over existing: [String], asks: Bool) throws -> Bool {
+        guard let first = existing.first else { return true }
         if skipExisting { return false }
-        let name = FileName.printable(file.output)
-        let refusal = CommandFailure(.cannotCreate, "\(file.output) exists and is not replaced")
+        let refusal = CommandFailure(.cannotCreate, Self.refusal(first, count: existing.count))
         if noOverwrite { throw refusal }
-        guard !yes, file.input != "-", isatty(0) == 1, isatty(2) == 1 else { return true }
-        Console.write(2, "hwctl: \(name) exists; replace it? [y/N] ")
+        guard !yes, asks, isatty(0) == 1, isatty(2) == 1 else { return true }
+        Console.write(2, Self.question(FileName.printable(first), count: existing.count))
         guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else { throw refusal }
         return true
+    }
+
+    static func refusal(_ first: String, count: Int) -> String {
+        count == 1 ? "\(first) exists and is not replaced" : "\(first) and \(count - 1) more exist and are not replaced"
+    }
+
+    static func question(_ first: String, count: Int) -> String {
+        let what = count == 1 ? "\(first) exists; replace it?" : "\(first) and \(count - 1) more exist; replace them?"
+        return "hwctl: \(what) [y/N] "
     }
 }
 

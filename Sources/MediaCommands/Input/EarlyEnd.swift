@@ -7,9 +7,12 @@ internal import HWDModel
 struct EarlyEnd {
     let error: MediaError
 
-    /// Fails for an interruption, and if there is nothing to keep.
+    /// The kinds of errors that are not the input's.
+    private static let others: [MediaError.Kind] = [.interrupted, .closedPipe, .cannotCreate, .cannotWrite]
+
+    /// Fails for an interruption and a fault of the output, and if there is nothing to keep.
     init?(_ error: MediaError, keepsPartial: Bool, frames: Int) {
-        guard keepsPartial, frames > 0, error.kind != .interrupted else { return nil }
+        guard keepsPartial, frames > 0, !Self.others.contains(error.kind) else { return nil }
         self.error = error
     }
 

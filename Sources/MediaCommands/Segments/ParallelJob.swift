@@ -43,10 +43,13 @@ final class ParallelJob {
             path: request.file.output, source: reader, edits: request.edits, replaces: request.replaces
         ).cancel()
         let daemon = try Daemon.findAndReport()
-        let folder = try PartsFolder(beside: request.file.output)
+        let folder: HiddenFolder
+        do throws(AtomicFile.Failure) {
+            folder = try HiddenFolder(beside: request.file.output)
+        } catch { throw CommandFailure(.cannotCreate, error.reason) }
         defer { folder.remove() }
         defer { endAll() }
-        let paths = plan.segments.map { folder.path("part-\($0.number).mov") }
+        let paths = plan.segments.map { folder.file("part-\($0.number).mov") }
         try encode(Array(zip(plan.segments, paths)), daemon, interruption)
         let join = JoinJob.Request(
             file: request.file, parts: paths, edits: request.edits, replaces: request.replaces,
@@ -128,30 +131,5 @@ final class ParallelJob {
             _ = try? task.child.wait(until: MonotonicTime.now + .seconds(1))
         }
         running = []
-    }
-}
-
-/// A hidden folder for parts, beside the output, which only its user can enter.
-private struct PartsFolder {
-    private let root: String
-
-    /// - Throws: `cannotCreate`.
-    init(beside output: String) throws(MediaError) {
-        let name = output.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init) ?? ""
-        let parent = String(output.dropLast(name.count))
-        var template = FileName.bytes("\(parent).\(name.prefix(40)).parts-XXXXXX")
-        guard mkdtemp(&template) != nil else {
-            throw MediaError(
-                .cannotCreate,
-                "no folder for the parts of \(output) can be created: \(String(cString: strerror(errno)))")
-        }
-        root = FileName.string(template)
-    }
-
-    func path(_ name: String) -> String { "\(root)/\(name)" }
-
-    func remove() {
-        for name in (try? Directory.names(in: root)) ?? [] { unlink(FileName.bytes(path(name))) }
-        rmdir(FileName.bytes(root))
     }
 }

@@ -40,8 +40,8 @@ extension DecodeCommand {
     /// The request for a picture of a HEIC file.
     func stillRequest(_ specification: [PropertyKey: PropertyValue]) -> StillDecodeJob.Request {
         StillDecodeJob.Request(
-            output: output, specification: specification, format: format?.pixelFormat,
-            alphaMode: alpha?.mode ?? .straight,
+            output: output, replaces: replacing.replaces, specification: specification,
+            format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
             background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, item: still.item,
             region: still.rect, thumbnail: still.thumbnail, auxiliary: still.aux, exif: still.exif, json: json)
     }

@@ -42,8 +42,11 @@ struct LivePhotoCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the files to this directory under their names, and replace files there.", valueName: "dir"))
+            "Write the files to this directory under their names.", valueName: "dir"))
     var outputDir: String?
+
+    @OptionGroup(title: "Files")
+    var replacing: ReplaceArguments
 
     @OptionGroup(title: "Messages")
     var messages: VerbosityArguments
@@ -60,6 +63,9 @@ struct LivePhotoCommand: ParsableCommand {
         {
             throw ValidationError("\(option) is for --pair.")
         }
+        if outputDir == nil, replacing.skipExisting || replacing.noOverwrite || replacing.yes {
+            throw ValidationError("-y, --no-overwrite and --skip-existing are for --output-dir.")
+        }
         if let time, !(0...1e6).contains(time) { throw ValidationError("--time takes seconds, not \(time).") }
         if let identifier, !Self.isUUID(identifier) {
             throw ValidationError("--identifier takes a UUID, not '\(identifier)'.")
@@ -73,15 +79,25 @@ struct LivePhotoCommand: ParsableCommand {
     }
 
     func run() throws {
-        try report {
+        // The pair is whole or not there: an interruption leaves nothing.
+        try report(output: pair ? still : nil) {
             let (stillOutput, clipOutput) = (try output(still), try output(clip))
             if pair {
+                let existing = outputDir == nil ? [] : [stillOutput, clipOutput].flatMap(FrameWriter.existingFiles)
+                guard try replacing.writes(over: existing, asks: true) else {
+                    return Console.file("\(existing[0]): exists, skipped")
+                }
+                // Before any other thread starts: threads inherit the blocked signals.
+                let interruption = try Interruption()
+                interruption.onSignal {}
                 let before = try LivePhotoClip(clip)
-                let request = LivePhotoPair.Request(
+                var request = LivePhotoPair.Request(
                     still: (still, stillOutput), clip: (clip, clipOutput),
                     identifier: (identifier ?? Self.newIdentifier()).uppercased(),
                     time: time ?? before.duration / 2)
-                if let note = try LivePhotoPair.write(request) { Console.note("warning: \(note)") }
+                request.replaces = replacing.replaces
+                let note = try LivePhotoPair.write(request) { interruption.isSet }
+                if let note { Console.note("warning: \(note)") }
             }
             let result = LivePhotoInfo(
                 still: stillOutput, clip: clipOutput,

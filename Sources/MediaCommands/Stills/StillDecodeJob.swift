@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDHEIF
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSystem
 internal import HWImages
 
 /// One run of `hwctl decode` on a HEIC file: items → sessions → canvas → file.
@@ -11,6 +12,8 @@ struct StillDecodeJob {
     /// What to decode, and how.
     struct Request {
         var output: String
+        /// Whether files that have the outputs' names are replaced.
+        var replaces = true
         var specification: [PropertyKey: PropertyValue] = [:]
         /// nil is planar in the picture's bit depth.
         var format: PixelFormat?
@@ -40,7 +43,9 @@ struct StillDecodeJob {
     func run(_ interruption: Interruption) throws {
         interruption.onSignal {}
         // Before the input: an output that cannot be written is reported before anything is decoded.
-        let output = try StillOutput(request.output, inputs: [input.path])
+        let group = request.exif.map { _ in FileGroup(replaces: request.replaces) }
+        let output = try StillOutput(
+            request.output, inputs: [input.path], replaces: request.replaces, group: group)
         let id = try input.picture(request.item)
         // Printed once the output is complete: a picture that cannot be decoded has one line, its error.
         var notes: [String] = []
@@ -76,9 +81,10 @@ struct StillDecodeJob {
                 wantedAlphaMode: request.alphaMode, background: request.background, exif: exif),
             &notes)
         if let path = request.exif, let exif {
-            try WholeFile.write(exif, to: path, inputs: [input.path, request.output])
+            try WholeFile.write(exif, to: path, inputs: [input.path, request.output], group: group)
         }
         try output.finish()
+        try group?.commit()
         notes.forEach { Console.note($0) }
         try StillDecodeSummary(
             input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,

@@ -2,6 +2,7 @@
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSystem
 internal import HWImages
 
 /// The file that a decoded still picture is written to.
@@ -19,15 +20,20 @@ struct StillOutput {
 
     private let path: String
     private let inputs: [String]
+    private let replaces: Bool
+    /// Gives the file its name, together with others; nil without others.
+    private let group: FileGroup?
     /// nil for JPEG.
     private let writer: FrameWriter?
 
     var isPNG: Bool { writer?.isPNG ?? false }
 
     /// - Throws: what opening the file throws.
-    init(_ path: String, inputs: [String]) throws(MediaError) {
-        (self.path, self.inputs) = (path, inputs)
-        writer = StillDecodeJob.isJPEG(path) ? nil : try FrameWriter(path: path, inputs: inputs)
+    init(_ path: String, inputs: [String], replaces: Bool, group: FileGroup?) throws(MediaError) {
+        (self.path, self.inputs, self.replaces, self.group) = (path, inputs, replaces, group)
+        writer =
+            StillDecodeJob.isJPEG(path)
+            ? nil : try FrameWriter(path: path, inputs: inputs, replaces: replaces, group: group)
     }
 
     /// Writes a picture, and returns the bytes of the file.
@@ -77,7 +83,7 @@ struct StillOutput {
         } else {
             file = try JPEGEncoder.encode(canvas, color: color.color, metadata)
         }
-        try WholeFile.write(file, to: path, inputs: inputs)
+        try WholeFile.write(file, to: path, inputs: inputs, replaces: replaces, group: group)
         return file.count
     }
 

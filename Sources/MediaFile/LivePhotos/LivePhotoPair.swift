@@ -17,6 +17,8 @@ public enum LivePhotoPair {
         public var identifier: String
         /// When the still picture was taken, in seconds of the clip.
         public var time: Double
+        /// Whether files that have the outputs' names are replaced.
+        public var replaces = true
 
         public init(
             still: (input: String, output: String), clip: (input: String, output: String), identifier: String,
@@ -26,13 +28,15 @@ public enum LivePhotoPair {
         }
     }
 
-    /// Writes both parts; none gets its name before both are complete and on the disk.
+    /// Writes both parts; none gets its name before both are complete and on the disk, and none keeps it alone.
     ///
-    /// The two renames are not atomic together: after a crash between them only the clip is replaced, and pairing again
-    /// makes both parts fit.
+    /// - Parameter isInterrupted: polled while files are copied.
     /// - Returns: what is lost, in one line; nil where nothing is.
-    /// - Throws: `badInput`, `unsupported` for files that cannot be parts; `cannotCreate`, `io`.
-    public static func write(_ request: Request) throws(MediaError) -> String? {
+    /// - Throws: `badInput`, `unsupported` for files that cannot be parts; `cannotCreate`, `cannotWrite`, `io`,
+    ///   `interrupted`.
+    public static func write(
+        _ request: Request, isInterrupted: () -> Bool = { false }
+    ) throws(MediaError) -> String? {
         guard let still = try StillInput.open(request.still.input), let primary = still.file.primary else {
             throw MediaError(.badInput, "\(request.still.input) is no HEIC file")
         }
@@ -40,15 +44,16 @@ public enum LivePhotoPair {
         do throws(HEIFError) {
             (edit, keepsNote) = try exif(still, primary, request.identifier)
         } catch { throw MediaError(error, still.path) }
-        let picture = try copy(request.still)
+        let group = FileGroup(replaces: request.replaces)
+        let picture = try copy(request.still, group, isInterrupted)
         for patch in edit.patches { try put(patch.bytes, picture, at: patch.offset) }
         try put(edit.appended, picture, at: still.source.length)
-        let clip = try copy(request.clip)
+        let clip = try copy(request.clip, group, isInterrupted)
         try addTrack(clip, request)
         // Both are on the disk before the first one replaces anything.
-        try picture.sync()
+        try picture.commit(sync: true)
         try clip.commit(sync: true)
-        try picture.commit(sync: false)
+        try group.commit()
         return keepsNote ? nil : "the MakerNote of another maker in \(request.still.input) is replaced"
     }
 
@@ -92,7 +97,7 @@ public enum LivePhotoPair {
             }
         } catch {
             guard !error.isIO else {
-                throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
+                throw MediaError(.cannotWrite, "\(file.path) cannot be written: \(error.reason)")
             }
             throw MediaError(.badInput, "\(request.clip.input): \(error.reason)")
         }
@@ -102,14 +107,17 @@ public enum LivePhotoPair {
     private static let blockSize = 4 << 20
 
     /// A copy of a file, which gets its name later.
-    private static func copy(_ file: (input: String, output: String)) throws(MediaError) -> AtomicFile {
+    private static func copy(
+        _ file: (input: String, output: String), _ group: FileGroup, _ isInterrupted: () -> Bool
+    ) throws(MediaError) -> AtomicFile {
         let source = open(FileName.bytes(file.input), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard source >= 0 else { throw .opening(file.input, errno: errno) }
         defer { close(source) }
-        let target = try AtomicFile(path: file.output, inputs: [])
+        let target = try group.file(path: file.output, inputs: [])
         var block = [UInt8](repeating: 0, count: blockSize)
         var offset: Int64 = 0
         while true {
+            if isInterrupted() { throw MediaError(.interrupted, "\(file.output): interrupted") }
             let count = pread(source, &block, block.count, off_t(offset))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
@@ -124,7 +132,7 @@ public enum LivePhotoPair {
     private static func put(_ bytes: [UInt8], _ file: AtomicFile, at offset: UInt64) throws(MediaError) {
         let error = bytes.withUnsafeBytes { PositionedIO.write(file.descriptor, $0, at: Int64(offset)) }
         guard error == 0 else {
-            throw MediaError(.io, "\(file.path) cannot be written: \(MediaError.text(ofErrno: error))")
+            throw MediaError(.cannotWrite, "\(file.path) cannot be written: \(MediaError.text(ofErrno: error))")
         }
     }
 }

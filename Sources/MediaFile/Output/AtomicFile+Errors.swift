@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDSystem
+public import HWDSystem
 
 // AtomicFile with this module's errors.
 extension AtomicFile {
@@ -21,13 +21,30 @@ extension AtomicFile {
     }
 }
 
+// As above.
+extension FileGroup {
+    /// As `file(_:inputs:)`.
+    func file(path: String, inputs: [String]) throws(MediaError) -> AtomicFile {
+        do throws(Failure) { return try file(path, inputs: inputs) } catch { throw MediaError(error) }
+    }
+
+    /// Gives the files their names.
+    ///
+    /// - Throws: `cannotCreate`; no file has its name then.
+    public func commit() throws(MediaError) {
+        do throws(Failure) { try complete() } catch { throw MediaError(error) }
+    }
+
+    private typealias Failure = AtomicFile.Failure
+}
+
 extension MediaError {
     /// The error for a file that is not written.
     init(_ failure: AtomicFile.Failure) {
         let kind: Kind =
             switch failure.kind {
             case .cannotCreate: .cannotCreate
-            case .io: .io
+            case .io: .cannotWrite
             case .usage: .usage
             }
         self.init(kind, failure.reason)

@@ -22,13 +22,13 @@ enum ByteSink: Sendable {
     }
 
     /// Writes all of `bytes`.
-    /// - Throws: `io`; `closedPipe` where standard output is a pipe without a reader.
+    /// - Throws: `cannotWrite`; `closedPipe` where standard output is a pipe without a reader.
     func write(_ bytes: [UInt8]) throws(MediaError) {
         try check(bytes.withUnsafeBytes { all in attempt { Self.writeAll($0, [all]) } })
     }
 
     /// Writes all of `pieces` in order, without copying them.
-    /// - Throws: `io`, as above.
+    /// - Throws: as above.
     func write(_ pieces: [UnsafeRawBufferPointer]) throws(MediaError) {
         try check(attempt { Self.writeAll($0, pieces) })
     }
@@ -56,7 +56,7 @@ enum ByteSink: Sendable {
 
     /// The error of a failed write.
     func failure(_ error: Int32) -> MediaError {
-        let kind: MediaError.Kind = error == EPIPE && !isFile ? .closedPipe : .io
+        let kind: MediaError.Kind = error == EPIPE && !isFile ? .closedPipe : .cannotWrite
         return MediaError(kind, "\(name) cannot be written: \(MediaError.text(ofErrno: error))")
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDModel
-internal import HWDSystem
+public import HWDSystem
 
 /// Writes decoded frames: .y4m, .yuv or .raw without any header, .png (one or a numbered series), Y4M to "-".
 ///
-/// Every file gets its name when it is complete.
+/// A file gets its name when it is complete, those of a series when all are.
 public final class FrameWriter {
     /// The supported file extensions.
     public static let endings = ["y4m", "yuv", "raw", "png"]
@@ -61,12 +61,25 @@ public final class FrameWriter {
         case png(series: NumberedFiles?)
     }
 
-    /// The paths of a numbered series.
+    /// The paths of a numbered series of pictures.
     private struct NumberedFiles {
-        var directory: String
-        var pattern: ImageSeries.Pattern
+        private let directory: String
+        private let pattern: ImageSeries.Pattern
+
+        /// Nil for other outputs.
+        init?(_ path: String) {
+            let name = path.split(separator: "/").last ?? ""
+            guard OutputPath.fileExtension(path) == "png", let pattern = ImageSeries.Pattern(name) else { return nil }
+            (directory, self.pattern) = (String(path.dropLast(name.count)), pattern)
+        }
 
         func path(_ number: Int) -> String { directory + pattern.name(number) }
+
+        /// The paths that are taken, in their order; none where the directory cannot be read.
+        var existing: [String] {
+            let names = (try? Directory.names(in: directory.isEmpty ? "." : directory)) ?? []
+            return names.compactMap(pattern.number).filter { $0 > 0 }.sorted().map(path)
+        }
     }
 
     /// The path it was opened with, or "-".
@@ -87,35 +100,54 @@ public final class FrameWriter {
     /// A frame's rows, written without a copy; kept for its capacity.
     private var pieces: [UnsafeRawBufferPointer] = []
     private var encoder: PNGEncoder?
-    /// The first PNG file, which is opened early.
-    private var firstFile: AtomicFile?
-    /// Completed files of a series, which are deleted if it is not finished.
-    private var written: [String] = []
-    private var isFinished = false
+    /// The file of a single PNG, which is opened early.
+    private var singleFile: AtomicFile?
+    /// The group of a series, from its first file on, or the one that was passed.
+    private var group: FileGroup?
+    private let isInGroup: Bool
+    private let replaces: Bool
 
     /// Opens the output at once, so that an output that cannot be written is reported before any work is done.
     ///
-    /// - Parameter inputs: files that must not be the output.
+    /// - Parameters:
+    ///   - inputs: files that must not be the output.
+    ///   - replaces: whether files that have the output's names are replaced; otherwise they are an error at the end.
+    ///   - group: the group that gives the output its name, after `finish`; nil where `finish` does.
     /// - Throws: `usage` for an unknown extension or an output that is an input, `cannotCreate`.
-    public init(path: String, inputs: [String] = []) throws(MediaError) {
-        self.path = path
-        self.inputs = inputs
+    public init(
+        path: String, inputs: [String] = [], replaces: Bool = true, group: FileGroup? = nil
+    ) throws(MediaError) {
+        (self.path, self.inputs, self.replaces) = (path, inputs, replaces)
+        (self.group, isInGroup) = (group, group != nil)
         if path == "-" {
             format = .y4m(try .standardOutputNotTerminal())
             return
         }
-        switch OutputPath.fileExtension(path) {
-        case "y4m": format = .y4m(.file(try AtomicFile(path: path, inputs: inputs)))
-        case "yuv", "raw": format = .raw(.file(try AtomicFile(path: path, inputs: inputs)))
-        case "png":
-            let name = path.split(separator: "/").last ?? ""
-            let series = ImageSeries.Pattern(name).map {
-                NumberedFiles(directory: String(path.dropLast(name.count)), pattern: $0)
-            }
-            format = .png(series: series)
-            firstFile = try AtomicFile(path: series?.path(1) ?? path, inputs: inputs)
-        default: throw OutputPath.unknownExtension(path, known: Self.endings)
+        let fileExtension = OutputPath.fileExtension(path)
+        guard Self.endings.contains(fileExtension) else {
+            throw OutputPath.unknownExtension(path, known: Self.endings)
         }
+        let series = NumberedFiles(path)
+        let file: AtomicFile
+        if let group, series == nil {
+            file = try group.file(path: path, inputs: inputs)
+        } else {
+            file = try AtomicFile(path: series?.path(1) ?? path, inputs: inputs, replaces: replaces)
+        }
+        switch fileExtension {
+        case "y4m": format = .y4m(.file(file))
+        case "png":
+            format = .png(series: series)
+            // Of a series, the first file was opened to find what prevents writing it.
+            singleFile = series == nil ? file : nil
+        default: format = .raw(.file(file))
+        }
+    }
+
+    /// The files that exist among those that an output of this name may replace.
+    public static func existingFiles(_ path: String) -> [String] {
+        if let series = NumberedFiles(path) { return series.existing }
+        return path != "-" && access(FileName.bytes(path), F_OK) == 0 ? [path] : []
     }
 
     /// Whether the output is Y4M, which has one frame rate for all frames and no times, and no description of colors.
@@ -139,7 +171,7 @@ public final class FrameWriter {
     /// Writes a frame.
     ///
     /// - Parameter properties: what all frames share.
-    /// - Throws: `unsupported` for a change of size or format that the output cannot hold; `io`.
+    /// - Throws: `unsupported` for a change of size or format that the output cannot hold; `cannotWrite`.
     public func write(_ picture: PictureView, _ properties: Description) throws(MediaError) {
         try checkChange(to: properties)
         switch format {
@@ -186,33 +218,27 @@ public final class FrameWriter {
         if encoder?.description != properties { encoder = try PNGEncoder(properties) }
         guard let encoder else { return }
         let image = try encoder.encode(picture)
-        let file: AtomicFile
-        if let first = firstFile {
-            file = first
-            firstFile = nil
-        } else if let series {
-            file = try AtomicFile(path: series.path(frames + 1), inputs: inputs)
-        } else {
-            return
+        if let series {
+            let group = self.group ?? FileGroup(replaces: replaces)
+            self.group = group
+            let file = try group.file(path: series.path(frames + 1), inputs: inputs)
+            try ByteSink.file(file).write(image)
+            try file.commit(sync: false)
+        } else if let singleFile {
+            try ByteSink.file(singleFile).write(image)
         }
-        let sink = ByteSink.file(file)
-        try sink.write(image)
-        try sink.finish(sync: false)
         bytes += image.count
-        if let series { written.append(series.path(frames + 1)) }
     }
 
-    deinit {
-        guard !isFinished else { return }
-        for path in written { unlink(FileName.bytes(path)) }
-    }
-
-    /// Completes the output: files get their names.
+    /// Completes the output: files get their names, those of a series together.
+    ///
+    /// - Throws: `cannotCreate`; what was there before is there then.
     public func finish() throws(MediaError) {
-        isFinished = true
         switch format {
         case .raw(let sink), .y4m(let sink): try sink.finish(sync: false)
-        case .png: break
+        case .png:
+            try singleFile?.commit(sync: false)
+            if !isInGroup { try group?.commit() }
         }
     }
 }

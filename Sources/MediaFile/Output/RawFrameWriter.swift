@@ -11,15 +11,20 @@ public final class RawFrameWriter {
 
     /// Opens an output.
     ///
-    /// - Parameter inputs: files that must not be the output.
+    /// - Parameters:
+    ///   - inputs: files that must not be the output.
+    ///   - replaces: whether a file of that name is replaced; otherwise it is an error at the end.
     /// - Throws: `usage` for an output that is an input, or a terminal; `cannotCreate`.
-    public init(path: String, inputs: [String]) throws(MediaError) {
-        sink = path == "-" ? try .standardOutputNotTerminal() : .file(try AtomicFile(path: path, inputs: inputs))
+    public init(path: String, inputs: [String], replaces: Bool = true) throws(MediaError) {
+        sink =
+            path == "-"
+            ? try .standardOutputNotTerminal()
+            : .file(try AtomicFile(path: path, inputs: inputs, replaces: replaces))
     }
 
     /// Writes a frame.
     ///
-    /// - Throws: `io`.
+    /// - Throws: `cannotWrite`.
     public func write(_ frame: UnsafeRawBufferPointer) throws(MediaError) {
         try sink.write([frame])
         frames += 1

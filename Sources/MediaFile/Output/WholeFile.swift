@@ -2,16 +2,27 @@
 internal import CHWDLibAV
 internal import Glibc
 internal import HWDHEVC
-internal import HWDSystem
+public import HWDSystem
 
 /// Reads and writes files in a single call; what is written gets its name when it is complete.
 public enum WholeFile {
     /// Writes bytes.
     ///
-    /// - Parameter inputs: files that must not be replaced.
-    /// - Throws: `cannotCreate`, `io`; `usage` for a path that is one of `inputs`.
-    public static func write(_ bytes: [UInt8], to path: String, inputs: [String] = []) throws(MediaError) {
-        let sink = ByteSink.file(try AtomicFile(path: path, inputs: inputs))
+    /// - Parameters:
+    ///   - inputs: files that must not be replaced.
+    ///   - replaces: whether a file of that name is replaced; otherwise it is an error.
+    ///   - group: the group that gives the file its name; nil where it gets its name at once.
+    /// - Throws: `cannotCreate`, `cannotWrite`; `usage` for a path that is one of `inputs`.
+    public static func write(
+        _ bytes: [UInt8], to path: String, inputs: [String] = [], replaces: Bool = true, group: FileGroup? = nil
+    ) throws(MediaError) {
+        let file =
+            if let group {
+                try group.file(path: path, inputs: inputs)
+            } else {
+                try AtomicFile(path: path, inputs: inputs, replaces: replaces)
+            }
+        let sink = ByteSink.file(file)
         try sink.write(bytes)
         try sink.finish(sync: false)
     }
@@ -21,7 +32,7 @@ public enum WholeFile {
     /// - Parameters:
     ///   - pictures: access units whose NAL units have 4-byte lengths, and whether decoding can start there.
     ///   - record: the hvcC record (ISO/IEC 14496-15 8.3.3.1) with their parameter sets.
-    /// - Throws: `usage` for a damaged record or access unit; `cannotCreate`, `io`.
+    /// - Throws: `usage` for a damaged record or access unit; `cannotCreate`, `cannotWrite`.
     public static func write(
         _ pictures: [(bytes: [UInt8], isSync: Bool)], record: [UInt8], toAnnexB path: String, inputs: [String] = []
     ) throws(MediaError) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// A hidden folder beside an output for files that are not complete, which only its user can enter.
+///
+/// It is removed with its files when it is released. A lock on it shows that its process lives: what a killed one leaves
+/// is removed by the next output in the same directory.
+public final class HiddenFolder {
+    /// Its name, which begins as the output's directory does.
+    public let path: String
+    /// Open until it is removed; then -1.
+    private(set) var descriptor: Int32
+
+    /// Creates the folder.
+    ///
+    /// - Throws: `cannotCreate`.
+    public init(beside output: String) throws(AtomicFile.Failure) {
+        let target = try AtomicFile.Target(output)
+        Leftovers.remove(in: target.directory)
+        (path, descriptor) = try Self.create(target)
+    }
+
+    private static func create(
+        _ target: AtomicFile.Target
+    ) throws(AtomicFile.Failure) -> (path: String, descriptor: Int32) {
+        // 40 characters have at most 160 bytes; a name may have 255.
+        let start = String(target.name.unicodeScalars.prefix(40))
+        while true {
+            var name = FileName.bytes("\(target.directory).\(start)\(Leftovers.folderMark)XXXXXX")
+            var folder: Int32 = -1
+            if mkdtemp(&name) != nil { folder = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+            guard folder >= 0 else {
+                let reason = AtomicFile.Failure.text(errno)
+                throw AtomicFile.Failure(
+                    .cannotCreate, "no folder for the parts of \(target.path) can be created: \(reason)")
+            }
+            let path = FileName.string(name)
+            if OwnerLock.keeps(folder, path) { return (path, folder) }
+            close(folder)
+        }
+    }
+
+    deinit { remove() }
+
+    /// The path of a file in the folder.
+    public func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Removes the folder and what is in it.
+    public func remove() {
+        guard descriptor >= 0 else { return }
+        // A process that writes to the folder may not have ended yet.
+        for _ in 0..<3 {
+            Leftovers.empty(descriptor)
+            if rmdir(FileName.bytes(path)) == 0 || errno != ENOTEMPTY { break }
+        }
+        close(descriptor)
+        descriptor = -1
+    }
+}
