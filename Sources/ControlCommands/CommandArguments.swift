@@ -27,15 +27,37 @@ package enum CommandArguments {
             var command = try root.parseAsRoot(arguments)
             try command.run()
         } catch {
-            let message = root.message(for: error)
-            // Failures of commands have a status and no message.
-            guard root.exitCode(for: error) == .validationFailure, !message.isEmpty else {
-                root.exit(withError: error)
-            }
-            let names = root.configuration.subcommands.compactMap { $0.configuration.commandName }
-            let command = arguments.first.flatMap { names.contains($0) ? " \($0)" : nil } ?? ""
-            let text = line(of: message)
-            refuse("\(text)\(text.hasSuffix("?") ? " See" : "; see") hwctl\(command) --help")
+            guard let failure = failure(error, of: root, arguments) else { root.exit(withError: error) }
+            Console.report(failure)
+            exit(failure.exitCode)
+        }
+    }
+
+    /// The failure of an error that has a message; nil for requests of help and for failures that have been reported.
+    ///
+    /// ArgumentParser prints names and values as they are, so it prints none of its errors itself.
+    package static func failure(
+        _ error: any Error, of root: any ParsableCommand.Type, _ arguments: [String]
+    ) -> CommandFailure? {
+        let status = root.exitCode(for: error)
+        let message = root.message(for: error)
+        guard status != .success, !message.isEmpty else { return nil }
+        guard status == .validationFailure else { return CommandFailure(.software, message) }
+        let names = root.configuration.subcommands.compactMap { $0.configuration.commandName }
+        let command = arguments.first.flatMap { names.contains($0) ? " \($0)" : nil } ?? ""
+        let text = line(of: escaping(arguments, in: message))
+        return CommandFailure(.usage, "\(text)\(text.hasSuffix("?") ? " See" : "; see") hwctl\(command) --help")
+    }
+
+    /// A message in which arguments, and names and values of options, have no control characters: a line feed in one is no
+    /// end of a line.
+    private static func escaping(_ arguments: [String], in message: String) -> String {
+        let parts = arguments.flatMap { argument in
+            [argument] + argument.split(separator: "=", maxSplits: 1).map(String.init)
+        }
+        return parts.reduce(message) { text, part in
+            let clean = FileName.printable(part)
+            return clean == part ? text : text.replacing(part, with: clean)
         }
     }
 

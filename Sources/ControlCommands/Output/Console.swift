@@ -47,7 +47,10 @@ package enum Console {
     package static func detail(_ text: String) { if verbosity == .verbose { error(text) } }
 
     /// Writes one line to standard error, whatever the text contains.
-    package static func error(_ text: String) { write(2, "hwctl: \(FileName.printable(text))\n") }
+    package static func error(_ text: String) { write(2, errorLine(text)) }
+
+    /// The line for a text, which may contain anything.
+    package static func errorLine(_ text: String) -> String { "hwctl: \(FileName.printable(text))\n" }
 
     /// Writes a line to standard output.
     ///
