@@ -283,7 +283,10 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "MediaCommandsTests",
-            dependencies: ["HWDMediaFile", "HWDModel", "HWDTransport", "HWDWire", "hwctl-media", argumentParser],
+            dependencies: [
+                "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDTransport", "HWDWire", "hwctl-media",
+                argumentParser,
+            ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(

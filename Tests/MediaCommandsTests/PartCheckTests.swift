@@ -13,7 +13,7 @@ import Testing
         _ change: (inout [String: PropertyValue]) -> Void = { _ in }
     ) throws -> PartCheck.Part {
         var fields: [String: PropertyValue] = [
-            "schema": .int(1), "segment": .int(Int64(segment)), "count": .int(Int64(count)),
+            "schema": .int(2), "segment": .int(Int64(segment)), "count": .int(Int64(count)),
             "source": .string(source),
             "time_base": .string("1/100"), "start": .int(Int64(segment - 1) * 200),
             "end": .int(Int64(segment) * 200),

@@ -21,8 +21,8 @@ struct JoinCommand: ParsableCommand {
             selects the format. Where parameter sets differ, as after a hardware and a software encoder, a .mov or .mp4 gets \
             another sample entry (hvc1).
 
-            A part that is damaged, of another source, of other options or there twice, a segment that is missing, and times \
-            that overlap or leave a gap are errors (status 65). OUTPUT is created only when it is complete.
+            A part that is damaged or changes meanwhile, of another source, of other options or there twice, a segment that is \
+            missing, and times that overlap or leave a gap are errors (status 65). OUTPUT is created only when it is complete.
             """)
 
     @Argument(

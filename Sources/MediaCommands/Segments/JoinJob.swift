@@ -2,6 +2,7 @@
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDTransport
 
 /// One run of `hwctl join`: parts and their source → file, without a daemon.
 final class JoinJob {
@@ -25,15 +26,19 @@ final class JoinJob {
     init(_ request: Request) { self.request = request }
 
     func run(_ interruption: Interruption) throws {
-        let parts = try request.parts.map { (path) throws(MediaError) in
-            PartCheck.Part(path: path, record: try PartFile(path).record)
-        }
+        // Every part stays open.
+        _ = try? ProcessControl.raiseLimit(.openFiles)
+        let parts = try request.parts.map { (path) throws(MediaError) in try PartFile(path) }
         try checkOutput()
         let scanned = try MediaReader(path: input, options: SegmentScan.options)
         interruption.onSignal { scanned.cancel() }
         let scan = try SegmentScan(scanned)
-        let ordered = try PartCheck.ordered(parts, source: (scan.digest, input))
-        let packets = try JoinedPackets(ordered, scan) { reader in interruption.onSignal { reader.cancel() } }
+        let ordered = try PartCheck.ordered(
+            parts.map { PartCheck.Part(path: $0.path, record: $0.record) }, source: (scan.digest, input))
+        let files = Dictionary(parts.map { ($0.record.segment, $0) }) { first, _ in first }
+        let packets = try JoinedPackets(ordered.compactMap { files[$0.record.segment] }, scan) { reader in
+            interruption.onSignal { reader.cancel() }
+        }
         if packets.count != scan.times.count {
             Console.note("warning: the segments have \(packets.count) frames, and \(input) \(scan.times.count)")
         }

@@ -10,7 +10,7 @@ final class JoinedPackets {
     private(set) var written = 0
     private(set) var byteCount = 0
 
-    private let parts: [PartCheck.Part]
+    private let parts: [PartFile]
     /// Presentation times in decoding order and in presentation order.
     private let times: [Int64]
     private let sorted: [Int64]
@@ -26,6 +26,8 @@ final class JoinedPackets {
         let part: PartFile
         let reader: MediaReader
         var copy: VideoCopy
+        /// Of the packets that were copied.
+        let digest: PacketDigest
         /// Whether none of its packets was returned.
         var isFresh = true
         var left: Int
@@ -33,16 +35,18 @@ final class JoinedPackets {
 
     /// Reads and checks all parts.
     ///
-    /// - Parameter cancel: called for each reader, which an interruption must cancel.
+    /// - Parameters:
+    ///   - parts: in the order of their segments.
+    ///   - cancel: called for each reader, which an interruption must cancel.
     /// - Throws: `badInput` for a damaged part, and for pictures that are there twice.
     init(
-        _ parts: [PartCheck.Part], _ source: SegmentScan, _ cancel: (MediaReader) -> Void
+        _ parts: [PartFile], _ source: SegmentScan, _ cancel: (MediaReader) -> Void
     ) throws(MediaError) {
         self.parts = parts
         durations = Dictionary(zip(source.times, source.durations)) { first, _ in first }
         var (times, depth) = ([Int64](), 0)
         for part in parts {
-            let found = try PartFile(part.path).times(cancel)
+            let found = try part.times(cancel)
             times += found.times
             depth = max(depth, found.reorderDepth)
         }
@@ -62,11 +66,15 @@ final class JoinedPackets {
     }
 
     /// Writes the next packet; false where there is none.
+    ///
+    /// - Throws: `badInput`, at the last packet of a part whose contents are not those that were checked; the output must
+    ///   not be finished then.
     @discardableResult
     func write(to writer: MediaWriter) throws -> Bool {
         guard written < count else { return false }
         var now = try current()
-        guard let packet = try Self.nextPacket(now.reader) else { throw now.part.damaged }
+        guard let packet = try Self.nextPacket(now.reader) else { throw now.part.changed }
+        packet.withBytes { now.digest.add($0) }
         if now.isFresh { try writer.change(to: TrackConfiguration(hvcC: now.copy.hvcC)) }
         let sample = try now.copy.sample(packet)
         if let configuration = sample.configuration { try writer.change(to: configuration) }
@@ -85,6 +93,7 @@ final class JoinedPackets {
         }
         written += 1
         present = now.left > 0 ? now : nil
+        if present == nil, try !now.part.hasDigest(packets: now.digest) { throw now.part.changed }
         return true
     }
 
@@ -102,10 +111,11 @@ final class JoinedPackets {
     /// The part of the next packet.
     private func current() throws(MediaError) -> Open {
         if let present { return present }
-        let part = try PartFile(parts[next].path)
-        guard part.record == parts[next].record else { throw part.damaged }
-        let reader = try PartFile.reader(part.path)
-        let opened = Open(part: part, reader: reader, copy: try VideoCopy(reader), left: part.record.frames)
+        let part = parts[next]
+        let reader = try part.reader()
+        let opened = Open(
+            part: part, reader: reader, copy: try VideoCopy(reader), digest: try PacketDigest(),
+            left: part.record.frames)
         next += 1
         present = opened
         return opened

@@ -4,24 +4,30 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDSystem
 
-/// A file that `hwctl encode --segment` wrote.
+/// A file that `hwctl encode --segment` wrote, opened once: what is checked is what is copied, even if another file gets
+/// its name.
 struct PartFile {
     let path: String
     let record: PartRecord
+    private let file: InputFile
 
     /// Opens a part.
     /// - Throws: `badInput` for a file that is none; what `MediaReader` throws.
     init(_ path: String) throws(MediaError) {
-        guard let record = PartRecord(try Self.reader(path)) else {
-            throw MediaError(.badInput, "\(path) is not a segment that hwctl encode --segment wrote")
-        }
-        (self.path, self.record) = (path, record)
+        try InputFile.requireFile(path)
+        let file = try InputFile(path, holdsMovie: true)
+        guard file.isSeekable else { throw PartRecord.missing(path) }
+        record = try PartRecord(try Self.reader(file))
+        (self.path, self.file) = (path, file)
     }
 
-    static func reader(_ path: String) throws(MediaError) -> MediaReader {
+    /// A reader of its packets, from the first on.
+    func reader() throws(MediaError) -> MediaReader { try Self.reader(file) }
+
+    private static func reader(_ file: InputFile) throws(MediaError) -> MediaReader {
         var options = MediaReader.Options()
         options.decoding = .disabled
-        return try MediaReader(path: path, options: options)
+        return try MediaReader(file, options: options)
     }
 
     /// The frames' times on the source's time line, in decoding order.
@@ -31,10 +37,10 @@ struct PartFile {
         var reorderDepth: Int
     }
 
-    /// Reads all packets, whose number and digest must be those of the record.
+    /// Reads all packets, whose number must be that of the record, and compares the digest.
     /// - Throws: `badInput` for a damaged part.
     func times(_ cancel: (MediaReader) -> Void = { _ in }) throws(MediaError) -> Times {
-        let reader = try Self.reader(path)
+        let reader = try reader()
         cancel(reader)
         let copy = try VideoCopy(reader)
         let scale = try scale(reader)
@@ -46,12 +52,17 @@ struct PartFile {
             times.append(record.start + time)
             packet.withBytes { digest.add($0) }
         }
-        guard times.count == record.frames, digest.text == record.digest else { throw damaged }
+        guard times.count == record.frames, try hasDigest(packets: digest) else { throw damaged }
         let sorted = times.sorted()
         let isAscending = zip(sorted, sorted.dropFirst()).allSatisfy { $0 < $1 }
         let isInside = sorted.first.map { record.segment == 1 || $0 >= record.start } ?? false
         guard isAscending, isInside, sorted.last.map({ $0 <= record.end }) ?? false else { throw damaged }
         return Times(times: times, reorderDepth: max(copy.reorderDepth, Self.reordering(times, sorted)))
+    }
+
+    /// Whether the part's digest is the recorded one, with these packets.
+    func hasDigest(packets: PacketDigest) throws(MediaError) -> Bool {
+        try PartDigest.digest(of: file, packets: packets, recorded: record.digest) == record.digest
     }
 
     /// From the part's ticks to the source's.
@@ -74,6 +85,9 @@ struct PartFile {
     var damaged: MediaError {
         MediaError(.badInput, "\(path) is damaged: it does not hold the frames of segment \(record.segment)")
     }
+
+    /// The error for a part that was checked and then read otherwise.
+    var changed: MediaError { MediaError(.badInput, "\(path) has changed while it was joined") }
 
     /// By how many places a picture comes later in decoding order than in presentation order, at most.
     private static func reordering(_ times: [Int64], _ sorted: [Int64]) -> Int {

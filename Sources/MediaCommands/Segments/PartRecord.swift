@@ -5,7 +5,8 @@ internal import HWDWire
 
 /// What a file that `hwctl encode --segment` wrote is, kept in the file as an annotation.
 struct PartRecord: Codable, Hashable {
-    static let schema = 1
+    /// 1 had a digest of the packets alone.
+    static let schema = 2
 
     var schema = Self.schema
     /// The segment's number from 1, and how many there are.
@@ -25,7 +26,7 @@ struct PartRecord: Codable, Hashable {
     var sound: String?
     /// A digest of a preset's values, which machines may have otherwise under the same name; nil without.
     var preset: String?
-    /// The number of frames, the digest of their packets, and the encoder; known when the part is complete.
+    /// The number of frames, `PartDigest` and the encoder; known when the part is complete.
     var frames = 0
     var digest = ""
     var encoder = ""
@@ -45,15 +46,28 @@ struct PartRecord: Codable, Hashable {
         (self.options, self.sound, self.preset) = (options, sound, preset)
     }
 
-    /// The record in a file; nil where it has none that can be used.
-    init?(_ reader: MediaReader) {
-        guard let text = reader.annotation(MediaWriter.partKey),
-            let record = try? JSON.decode(PartRecord.self, from: Array(text.utf8)), record.schema == Self.schema,
+    private struct Version: Decodable { var schema: Int }
+
+    /// The record in a file.
+    /// - Throws: `badInput` for a file that has none, and for one of another version of hwctl.
+    init(_ reader: MediaReader) throws(MediaError) {
+        let text = Array((reader.annotation(MediaWriter.partKey) ?? "").utf8)
+        if let version = try? JSON.decode(Version.self, from: text), version.schema != Self.schema {
+            let which = version.schema < Self.schema ? "an earlier" : "another"
+            throw MediaError(
+                .badInput, "\(reader.path) was written by \(which) version of hwctl: encode this segment again")
+        }
+        guard let record = try? JSON.decode(PartRecord.self, from: text),
             (1...SegmentNumber.maxCount).contains(record.count), (1...record.count).contains(record.segment),
             Rational(text: record.timeBase) != nil, Ticks.isPossible(record.start), Ticks.isPossible(record.end),
             record.start <= record.end, record.frames > 0
-        else { return nil }
+        else { throw Self.missing(reader.path) }
         self = record
+    }
+
+    /// The error for a file that is no part.
+    static func missing(_ path: String) -> MediaError {
+        MediaError(.badInput, "\(path) is not a segment that hwctl encode --segment wrote")
     }
 
     /// The annotation.

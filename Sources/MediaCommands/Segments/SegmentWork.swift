@@ -58,9 +58,9 @@ final class SegmentWork {
 
     /// Annotates the part, once all of its packets are written.
     func annotate(_ writer: MediaWriter, frames: Int, _ encoder: String) throws {
-        (record.frames, record.digest, record.encoder) = (frames, digest.text, encoder)
+        (record.frames, record.digest, record.encoder) = (frames, PartDigest.blank, encoder)
         if isLast, let end = frameSource?.end { record.end = end }
-        try writer.annotate(MediaWriter.partKey, try record.text())
+        try writer.annotate(part: try record.text(), packets: digest)
         if frames != segment.pictures {
             Console.note(
                 "warning: the source has \(segment.pictures) pictures in this segment, of which \(frames) were decoded"

@@ -83,6 +83,15 @@ enum MovieFile {
         return entries
     }
 
+    /// The bytes of a file up to the end of its movie box; none where there is no such box, or samples precede it.
+    static func head(_ descriptor: Int32) -> [UInt8] {
+        guard let entries = try? Self.entries(descriptor, isWhole: false),
+            let index = entries.firstIndex(where: { $0.type == "moov" }), entries[index].end <= maxMovieSize,
+            !entries[..<index].contains(where: { $0.type == "mdat" })
+        else { return [] }
+        return (try? read(descriptor, at: 0, Int(entries[index].end))) ?? []
+    }
+
     /// Reads and parses the movie box at `entry`.
     static func movie(_ descriptor: Int32, _ entry: Entry) throws(BoxError) -> Box {
         guard entry.size <= maxMovieSize else { throw BoxError("the moov box has \(entry.size) bytes") }

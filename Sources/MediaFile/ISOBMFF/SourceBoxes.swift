@@ -13,8 +13,8 @@ struct SourceBoxes {
     /// That is no error: libavformat decides whether the file is readable. Boxes behind the movie box may be damaged or
     /// cut off.
     init?(_ file: InputFile) {
-        if let contents = file.contents {
-            guard let movie = Self.movie(in: contents) else { return nil }
+        if let known = file.contents ?? (file.held.isEmpty ? nil : file.held) {
+            guard let movie = Self.movie(in: known) else { return nil }
             self.movie = movie
             return
         }

@@ -34,15 +34,20 @@ public final class InputFile: @unchecked Sendable {
     let head: PipeHead?
     /// The bytes of an input in memory; nil for files.
     let contents: [UInt8]?
+    /// The bytes up to the end of the movie box, which every reader gets as they were when the file was opened; empty
+    /// where readers read them from the file.
+    let held: [UInt8]
 
     /// Opens the file at `path`, standard input for "-", or finds the files of a pattern like `frame-%04d.png`.
     ///
     /// The first bytes of a pipe are read to recognize its format.
+    /// - Parameter holdsMovie: whether a movie box in front of the samples is read at once, and never again.
     /// - Throws: `noInput`, `noPermission`, `badInput` for an empty file, `usage` for a URL, or `io`.
-    public init(_ path: String) throws(MediaError) {
+    public init(_ path: String, holdsMovie: Bool = false) throws(MediaError) {
         self.path = path
         contents = nil
         guard path != "-" else {
+            held = []
             guard StandardDescriptors.isInputOpen else { throw MediaError(.noInput, "standard input is closed") }
             (series, descriptor) = (nil, STDIN_FILENO)
             isSeekable = Self.isFileAtBeginning(STDIN_FILENO)
@@ -56,13 +61,14 @@ public final class InputFile: @unchecked Sendable {
         series = isY4M ? nil : try ImageSeries(path)
         if series == nil { try Self.checkReadable(path) }
         guard series == nil, isY4M || !Self.isPicture(path) else {
-            (kind, descriptor, isSeekable, head) = (.pictures, nil, false, nil)
+            (kind, descriptor, isSeekable, head, held) = (.pictures, nil, false, nil, [])
             return
         }
         let opened = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { throw .opening(path, errno: errno) }
         descriptor = opened
         isSeekable = lseek(opened, 0, SEEK_CUR) >= 0
+        held = holdsMovie && isSeekable ? MovieFile.head(opened) : []
         guard !isSeekable else {
             (kind, head) = (isY4M ? .y4m : .media, nil)
             return
@@ -82,7 +88,7 @@ public final class InputFile: @unchecked Sendable {
     /// Bytes in memory, as the beginning of another input.
     private init(_ contents: [UInt8], path: String) {
         (self.path, self.contents) = (path, contents)
-        (kind, isSeekable, series, descriptor, head) = (.media, true, nil, nil, nil)
+        (kind, isSeekable, series, descriptor, head, held) = (.media, true, nil, nil, nil, [])
     }
 
     deinit { if let descriptor, descriptor != STDIN_FILENO { close(descriptor) } }
@@ -110,12 +116,17 @@ public final class InputFile: @unchecked Sendable {
             return Array(known.dropFirst(Int(offset)).prefix(count))
         }
         guard isSeekable, let descriptor else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        var bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             repeat {
                 filled = pread(descriptor, buffer.baseAddress, count, off_t(offset))
             } while filled < 0 && errno == EINTR
             filled = max(0, filled)
         }
+        if offset >= 0, offset < Int64(held.count) {
+            let known = held[Int(offset)...].prefix(bytes.count)
+            bytes.replaceSubrange(..<known.count, with: known)
+        }
+        return bytes
     }
 
     /// Whether a descriptor is a file that nobody has read from.

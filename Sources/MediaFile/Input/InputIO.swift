@@ -46,6 +46,7 @@ final class InputIO {
         if cancelFlag.isSet { return clibav_exit() }
         let target = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
         if let contents = file.contents { return copy(contents, to: target) }
+        if position < Int64(file.held.count) { return copy(file.held, to: target) }
         guard let descriptor = file.descriptor else { return clibav_error(EBADF) }
         if let head = file.head, head.hasMore { return advance(head.take(into: target)) }
         while true {

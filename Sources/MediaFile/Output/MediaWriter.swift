@@ -108,14 +108,19 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// Adds metadata of the file itself, which the source does not have; any time before `finish`.
+    /// Makes the file a part of a video; any time before `finish`, which replaces `PartDigest.blank` in the record.
+    ///
+    /// - Parameters:
+    ///   - record: JSON text, the value of the annotation `partKey`.
+    ///   - packets: the digest of the packets.
     /// - Throws: `usage` for another format than .mov and .mp4.
-    public func annotate(_ key: String, _ value: String) throws(MediaError) {
+    public func annotate(part record: String, packets: PacketDigest) throws(MediaError) {
+        let packets = packets.text
         try withState { state throws(MediaError) in
             guard case .container(let writer) = state else {
                 throw MediaError(.usage, "only an open .mov or .mp4 can be annotated")
             }
-            try writer.annotate(key, value)
+            try writer.annotate(part: record, packets: packets)
         }
     }
 

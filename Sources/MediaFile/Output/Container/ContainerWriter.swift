@@ -35,6 +35,8 @@ final class ContainerWriter: @unchecked Sendable {
     /// By source stream number.
     private let converters: [Int: any PacketConverter]
     private var isStarted = false
+    /// The digest of the packets of a part, whose annotation gets that of all; nil for other files.
+    private var partPackets: String?
 
     /// Microseconds by which audio may be ahead of the video: more than any encoder's look-ahead.
     private static let interleaveWindow: Int64 = 60_000_000
@@ -150,12 +152,13 @@ final class ContainerWriter: @unchecked Sendable {
         formatter?.change(to: record)
     }
 
-    /// Adds metadata of the file itself.
-    func annotate(_ key: String, _ value: String) throws(MediaError) {
-        guard movie != nil else {
+    /// Makes the file a part of a video.
+    func annotate(part record: String, packets: String) throws(MediaError) {
+        guard movie != nil, sink.isFile else {
             throw MediaError(.usage, "\(sink.name) cannot be annotated: only .mov and .mp4 can")
         }
-        movie?.annotate(key, value)
+        movie?.annotate(MediaWriter.partKey, record)
+        partPackets = packets
     }
 
     /// The number of sample entries of the video track; 1 for formats that have none.
@@ -260,6 +263,7 @@ final class ContainerWriter: @unchecked Sendable {
             } catch {
                 throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
             }
+            if let partPackets { try PartDigest.write(to: file, packets: partPackets) }
         }
         try sink.finish(sync: sync)
     }
