@@ -62,6 +62,8 @@ public final class AssignedSession {
         try VarlinkConnection.send(
             try VarlinkReply.encode(reply), to: connection.rawValue,
             deadline: MonotonicTime.now + Self.replyTimeout)
+        // From here on the broker counts the call as answered.
+        stats.set(.heartbeatNs, MonotonicTime.now.nanoseconds)
         return try SessionPort(
             kind: kind, limits: start.limits, stats: stats, memory: memory, signals: signals,
             connection: connection)

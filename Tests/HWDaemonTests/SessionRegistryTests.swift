@@ -128,16 +128,74 @@ struct SessionRegistryTests {
         let past = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
         #expect(past.map(\.cause) == [.killed])
         #expect(past.first?.failure == .init(codecID: "gpu", isHardware: true, reason: "killed"))
-        #expect(throws: Refusal.self) {
-            _ = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
-        }
         registry.freePlace(of: "a")
         try registry.admit(uid: 1, now: Self.time(101))
         var next = Self.using("gpu", "c", uid: 1)
-        next.past = past
+        (next.past, next.continues) = (past, "a")
         registry.add(next)
         registry.finish("c", Self.failed, now: Self.time(102))
         #expect(try registry.resume("c", uid: 1, kind: .compression, now: Self.time(103)).count == 2)
+    }
+
+    /// Ends of a session that continues another, and whether the other one may be continued again.
+    private static let continuations: [(end: SessionEnd, mayRepeat: Bool)] = [
+        (end, false), (failed, false),
+        (unanswered(.parameter, .failed), true), (unanswered(.videoEncoderMalfunction, .killed), true),
+        (unanswered(.videoEncoderNotAvailableNow, .stalled), true), (unanswered(.ok, .closed), true),
+    ]
+
+    private static func unanswered(_ status: Status, _ cause: SessionEnd.Cause) -> SessionEnd {
+        SessionEnd(status: status, reason: "none", framesIn: 0, framesOut: 0, cause: cause, isAnswered: false)
+    }
+
+    @Test("Only an answered call takes the right to continue a session", arguments: continuations.indices)
+    func onlyAnAnsweredCallContinuesASession(_ index: Int) throws {
+        let (end, mayRepeat) = Self.continuations[index]
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 1, perUser: 1)))
+        func mayContinue() -> Bool {
+            let past = try? registry.resume("a", uid: 1, kind: .compression, now: Self.time(102))
+            return past != nil && (try? registry.requireNotContinued("a")) != nil
+        }
+        registry.add(Self.using("gpu", "a", uid: 1))
+        registry.finish("a", Self.failed, now: Self.time(100))
+        // Calls that are refused before a process starts.
+        #expect(mayContinue() && mayContinue())
+        registry.freePlace(of: "a")
+        var next = Self.session("b", uid: 1)
+        next.continues = "a"
+        registry.add(next)
+        #expect(!mayContinue())
+        if mayRepeat {
+            // The client may repeat its call before the process has ended.
+            registry.giveBack(by: "b")
+            #expect(mayContinue())
+        }
+        registry.finish("b", end, now: Self.time(101))
+        #expect(mayContinue() == mayRepeat)
+        // Its place is kept for the next call, too.
+        let isPlaceTaken = (try? registry.admit(uid: 2, now: Self.time(102))) == nil
+        #expect(isPlaceTaken == mayRepeat)
+        let result = try #require(registry.results(now: Self.time(102)).first { $0.session.id == "a" })
+        #expect(result.isContinued == !mayRepeat)
+    }
+
+    @Test func aDaemonThatTakesOverKnowsWhatIsContinued() throws {
+        var before = SessionRegistry(limits: .init())
+        before.add(Self.using("gpu", "a", uid: 1))
+        before.finish("a", Self.failed, now: Self.time(100))
+        var next = Self.session("b", uid: 1)
+        next.continues = "a"
+        before.add(next)
+        var after = SessionRegistry(limits: .init())
+        for result in before.results(now: Self.time(101)) {
+            after.add(try #require(HandedSession(result).result))
+        }
+        for session in before.running.values { after.add(HandedSession(session).running) }
+        #expect(throws: Refusal.self) {
+            _ = try after.resume("a", uid: 1, kind: .compression, now: Self.time(101))
+        }
+        after.finish("b", Self.unanswered(.parameter, .failed), now: Self.time(102))
+        #expect(try after.resume("a", uid: 1, kind: .compression, now: Self.time(102)).count == 1)
     }
 
     @Test(arguments: [(1, true), (2, false)])

@@ -76,7 +76,10 @@ extension Broker {
             of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
         // Places that are kept are given up only for a session that starts.
         var asked = registry
-        if let restart = request.restart { asked.freePlace(of: restart.session) }
+        if let restart = request.restart {
+            try registry.requireNotContinued(restart.session)
+            asked.freePlace(of: restart.session)
+        }
         asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try asked.admit(uid: uid, memory: memory.initial)
         try admitToHardware(parameters, request.snapshot)
@@ -87,7 +90,7 @@ extension Broker {
     private func startAdmitted(
         _ request: CreateRequest, _ id: String, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
-        let (parameters, restart) = (request.parameters, request.restart)
+        let (parameters, restart, before) = (request.parameters, request.restart, registry)
         let memory = try admit(request)
         var start = workerStart(id, request.call, parameters, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
@@ -95,9 +98,16 @@ extension Broker {
         start.firstCodecID = restart?.past.first?.failure.codecID
         if parameters.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
         let expected = expectedHardware(parameters, request.snapshot, previous: start.firstCodecID)
-        let worker = try startWorker(
-            start, parameters.kind, converts: parameters.converts,
-            connection: request.connection.fileDescriptor, log)
+        let worker: SessionWorker
+        do throws(Refusal) {
+            worker = try startWorker(
+                start, parameters.kind, converts: parameters.converts,
+                connection: request.connection.fileDescriptor, log)
+        } catch {
+            // Nothing has started, so no place is given up.
+            registry = before
+            throw error
+        }
         workers[id] = worker
         registry.add(
             SessionRegistry.Running(
@@ -106,7 +116,7 @@ extension Broker {
                 pixelFormat: parameters.pixelFormat, converts: parameters.converts, created: .now,
                 pictureBytes: parameters.pictureBytes,
                 memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
-                past: restart?.past ?? []))
+                past: restart?.past ?? [], continues: restart?.session))
         if restart != nil, expected != nil, parameters.checksOutput { startOutputCheck(of: id) }
         return worker
     }
@@ -181,6 +191,7 @@ extension Broker {
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
                     sample: { [weak self] in self?.check($0, of: id) ?? false },
+                    unanswered: { [weak self] in self?.registry.giveBack(by: id) },
                     end: { [weak self] in self?.ended(id, $0) }))
         } catch {
             throw Refusal(starting: error, kind)

@@ -63,6 +63,9 @@ extension Broker {
                 return entry
             } catch {
                 queue.setRefusal(error, of: entry.number)
+                guard !error.cause.isLimit else { continue }
+                queue.remove(entry.number)
+                refuse(entry.work, error)
             }
         }
         return nil

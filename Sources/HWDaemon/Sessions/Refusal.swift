@@ -39,6 +39,11 @@ struct Refusal: Error {
         Refusal(cause, error.status, "\(error.reason); the call waited \(SessionEnd.seconds(time)) s (max_wait_ms)")
     }
 
+    static let notResumable = Refusal(
+        .notResumable, .invalidSession,
+        "there is no session to continue: it is unknown, did not fail, was continued already, or failed more than a minute "
+            + "ago")
+
     static let shuttingDown = Refusal(
         .shuttingDown, .videoEncoderNotAvailableNow, "the daemon is shutting down")
 

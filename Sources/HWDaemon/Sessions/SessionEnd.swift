@@ -17,6 +17,8 @@ struct SessionEnd: Hashable, Sendable {
     var forbiddenCalls: ForbiddenCalls?
     /// Whether the client had closed its connection before the process was killed.
     var isAbandoned = false
+    /// Whether the process has answered the Create call.
+    var isAnswered = true
 
     /// The private memory of a session's process, in bytes.
     struct Memory {

@@ -44,6 +44,8 @@ struct SessionRegistry {
         var expectedCodecID: String?
         /// How processes ended that served the same client session before, oldest first.
         var past: [Past] = []
+        /// The session that it continues.
+        var continues: String?
 
         /// Luma samples of a picture; 0 until they are known.
         var samples: Double {
@@ -169,26 +171,39 @@ struct SessionRegistry {
         ended[index].keepsPlace = false
     }
 
-    /// The processes that failed under a session, for one that continues it; a session is continued once.
+    /// The processes that failed under a session, for one that continues it.
+    ///
+    /// A session is continued once: by one whose Create call was answered, or may still be. A call that is refused, or
+    /// whose process ends before it has answered, takes nothing away.
     ///
     /// - Throws: `InvalidSession` for a session that is unknown, another user's, of another kind, still running, continued
     ///   already, or that did not fail.
-    mutating func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past]
-    {
-        guard let index = ended.lastIndex(where: { $0.id == id && $0.uid == uid && $0.session.kind == kind }),
-            ended[index].end.isResumable, ended[index].session.codecID != nil, !ended[index].isContinued,
-            now < ended[index].at + limits.resultLifetime
-        else {
-            throw Refusal(
-                .notResumable, .invalidSession,
-                "there is no session to continue: it is unknown, did not fail, was continued already, or failed more "
-                    + "than a minute ago")
-        }
-        let (session, end) = (ended[index].session, ended[index].end)
-        ended[index].isContinued = true
+    func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past] {
+        guard let found = ended.last(where: { $0.id == id && $0.uid == uid && $0.session.kind == kind }),
+            found.end.isResumable, found.session.codecID != nil, now < found.at + limits.resultLifetime
+        else { throw .notResumable }
+        try requireNotContinued(id)
+        let (session, end) = (found.session, found.end)
         let failure = RestartPolicy.Failure(
             codecID: session.codecID, isHardware: session.usingHardware ?? false, reason: end.reason)
         return session.past + [Past(failure: failure, cause: end.cause)]
+    }
+
+    /// Checks that no other session has continued one since a call to continue it came.
+    ///
+    /// - Throws: as `resume`.
+    func requireNotContinued(_ id: String) throws(Refusal) {
+        guard !running.values.contains(where: { $0.continues == id }),
+            !ended.contains(where: { $0.id == id && $0.isContinued })
+        else { throw .notResumable }
+    }
+
+    /// Gives back the right to continue a session, and its place, that another one took whose call will not be answered.
+    mutating func giveBack(by id: String) {
+        guard let continued = running[id]?.continues else { return }
+        running[id]?.continues = nil
+        guard let index = ended.lastIndex(where: { $0.id == continued }) else { return }
+        ended[index].keepsPlace = ended[index].end.isResumable
     }
 
     /// Sessions other than one that failed which use an encoder, decoder or converter, or failed with it within the last
@@ -253,7 +268,9 @@ struct SessionRegistry {
     /// - Returns: the session; nil if there is none with this id.
     @discardableResult
     mutating func finish(_ id: String, _ end: SessionEnd, now: MonotonicTime) -> Running? {
+        if !end.isAnswered { giveBack(by: id) }
         guard let session = running.removeValue(forKey: id) else { return nil }
+        if let index = ended.lastIndex(where: { $0.id == session.continues }) { ended[index].isContinued = true }
         expire(now: now)
         if ended.count(where: { $0.uid == session.uid }) >= limits.resultsPerUser,
             let oldest = ended.firstIndex(where: { $0.uid == session.uid })

@@ -44,6 +44,8 @@ final class SessionWorker {
         var memory: (Broker.MemoryRequest) -> MemoryGrant?
         /// Called with a sample of the encoder's output; false where none is expected.
         var sample: (OutputSample) -> Bool
+        /// Called when the client may know that the process does not answer its call, although it has not ended yet.
+        var unanswered: () -> Void
         /// Called once, when the process has ended.
         var end: (SessionEnd) -> Void
     }
@@ -153,6 +155,9 @@ final class SessionWorker {
     /// Bytes that the untrusted process says the session takes, at most 16 TiB.
     var memoryUsed: UInt64 { min(stats[.memoryBytes], MemoryQuota.maxSession) }
 
+    /// Whether the process says that it has answered the Create call.
+    private var isAnswered: Bool { stats[.heartbeatNs] != 0 }
+
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
 
@@ -216,7 +221,10 @@ final class SessionWorker {
             }
             switch packet {
             case .wouldBlock: return
-            case .endOfFile: return closeChannel()
+            case .endOfFile:
+                // Before that the broker has a copy of the connection, so that the client sees no end.
+                if isCreated, !isAnswered { handlers.unanswered() }
+                return closeChannel()
             case .bytes(let bytes): handle(bytes)
             }
             if channelWatch == nil { return }
@@ -260,6 +268,7 @@ final class SessionWorker {
             // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil
             reported = reported ?? SessionError(Status(rawValue: code), reason)
+            if !isAnswered { handlers.unanswered() }
         case .created(_, let usingHardware, _, _):
             unanswered = nil
             isCreated = true
@@ -298,6 +307,7 @@ final class SessionWorker {
                 framesOut: stats[.framesOut],
                 cause: isWrong
                     ? .wrongPictures : SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
-                signal: signal, forbiddenCalls: forbidden, isAbandoned: isAbandoned))
+                signal: signal, forbiddenCalls: forbidden, isAbandoned: isAbandoned,
+                isAnswered: isAnswered))
     }
 }

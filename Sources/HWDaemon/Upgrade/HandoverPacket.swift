@@ -77,6 +77,8 @@ struct HandedSession: Codable, Hashable {
     var frameRate: Double?
     var expectedCodecID: String?
     var converts: Bool?
+    /// The session that it continues.
+    var continues: String?
     /// Nil while it runs.
     var end: End?
 }
@@ -94,7 +96,7 @@ extension HandedSession {
                     codecID: $0.failure.codecID, isHardware: $0.failure.isHardware, reason: $0.failure.reason,
                     cause: $0.cause)
             }, framesIn: 0, framesOut: 0, bytesOut: 0, frameRate: session.frameRate,
-            expectedCodecID: session.expectedCodecID, converts: session.converts)
+            expectedCodecID: session.expectedCodecID, converts: session.converts, continues: session.continues)
     }
 
     init(_ result: SessionRegistry.Result) {
@@ -118,7 +120,7 @@ extension HandedSession {
                 SessionRegistry.Past(
                     failure: RestartPolicy.Failure(
                         codecID: $0.codecID, isHardware: $0.isHardware, reason: $0.reason), cause: $0.cause)
-            })
+            }, continues: continues)
     }
 
     /// Its result; nil while it runs.
