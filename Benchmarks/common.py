@@ -112,7 +112,8 @@ class Daemon:
     def __init__(self, folder, *settings, **env):
         self.socket = os.path.join(folder, "bench.sock")
         self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
-        command = [f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"]
+        # Nothing of the machine's configuration.
+        command = [f"{BIN}/hwdaemon", "--socket", self.socket, "--config", f"{ROOT}/Tests/NoConfiguration", "--log-level", "error"]
         for setting in settings:
             command += ["--set", setting]
         self.process = subprocess.Popen(command, env=self.env)

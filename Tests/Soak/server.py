@@ -32,7 +32,8 @@ class Server:
         hwsim = self.programs / "hwsim-for-daemons"
         run(["make", "-s", "-C", ROOT / "Tests/HWSim", f"OUT={hwsim}", "all"])
         environment = {
-            **os.environ, "HWDAEMON_DEVICES": "/dev/null", "VK_DRIVER_FILES": "/dev/null/none", "STATE_DIRECTORY": f"{self.work}"}
+            **os.environ, "HWDAEMON_DEVICES": "/dev/null", "VK_DRIVER_FILES": "/dev/null/none", "STATE_DIRECTORY": f"{self.work}",
+            "HWDAEMON_CAPABILITIES_DIR": "/dev/null/none"}
         if simulated:
             environment |= {
                 "LD_PRELOAD": f"{hwsim}/nodes.so", "LIBVA_DRIVER_NAME": "hwsim", "LIBVA_DRIVERS_PATH": f"{hwsim}",

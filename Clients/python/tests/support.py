@@ -27,7 +27,10 @@ def daemon(*arguments: str) -> hwdaemon.Daemon:
     folder = tempfile.TemporaryDirectory()
     path = f"{folder.name}/socket"
     environment = {**os.environ, "HWDAEMON_DEVICES": "/dev/null"}
-    process = subprocess.Popen([PROGRAMS / "hwdaemon", "--socket", path, "--log-level", "error", *arguments], env=environment)
+    configuration = Path(folder.name, "config")
+    configuration.mkdir()
+    process = subprocess.Popen(
+        [PROGRAMS / "hwdaemon", "--socket", path, "--config", configuration, "--log-level", "error", *arguments], env=environment)
 
     def end() -> None:
         process.terminate()

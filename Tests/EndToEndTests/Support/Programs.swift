@@ -20,10 +20,14 @@ enum Programs {
     /// Where the build put them: beside the test runner.
     static let folder = Program.folder
 
-    /// Keeps the machine's own devices and its own daemon out of the tests.
+    /// Keeps the machine's own devices, its own daemon and its configuration out of the tests.
     static let environment = [
         "HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": "", "VK_DRIVER_FILES": "/dev/null/none",
+        "HWDAEMON_CAPABILITIES_DIR": "/dev/null/none", "HWDAEMON_PRESETS_DIR": "/dev/null/none",
     ]
+
+    /// A folder of configuration that has none, for `--config`.
+    static let noConfiguration = repository("Tests/NoConfiguration")
 
     /// A file of the repository by its path in it.
     static func repository(_ path: String) -> String {

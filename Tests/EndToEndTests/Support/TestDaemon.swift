@@ -26,7 +26,8 @@ final class TestDaemon: Sendable {
         daemon = Daemon(address: self.socket)
         // Tests count workers, and a spare one would be among them.
         process = try Running(
-            Programs.path("hwdaemon"), ["--socket", self.socket, "--set", "SpareWorkers=0"] + arguments,
+            Programs.path("hwdaemon"),
+            ["--socket", self.socket, "--set", "SpareWorkers=0", "--config", Programs.noConfiguration] + arguments,
             environment: environment)
         let daemon = daemon
         let answers = eventually { (try? daemon.call(ListEncoders.self, Empty())) != nil }

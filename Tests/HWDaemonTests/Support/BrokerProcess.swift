@@ -72,7 +72,10 @@ final class BrokerProcess {
         child = try ChildProcess(
             spawning: command[0], arguments: Array(command.dropFirst()),
             // Loads no Vulkan driver, because software drivers take long.
-            environment: ["STATE_DIRECTORY": folder, "VK_DRIVER_FILES": "/dev/null/none"]
+            environment: [
+                "STATE_DIRECTORY": folder, "VK_DRIVER_FILES": "/dev/null/none",
+                "HWDAEMON_CAPABILITIES_DIR": "/dev/null/none",
+            ]
                 .merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
                 .merging(environment) { $1 },
             files: [.init(log, as: 2)])
