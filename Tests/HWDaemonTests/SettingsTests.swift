@@ -172,7 +172,7 @@ struct SettingsTests {
         #expect(Confinement(settings).warning == nil)
     }
 
-    @Test(arguments: [nil as String?, "/usr/local/nvidia", "/opt/vendor/lib:/etc/vulkan", "/home/a/cache"])
+    @Test(arguments: [nil as String?, "/usr/local/nvidia", "/opt/vendor/lib:/etc/vulkan", "/home/alice/cache"])
     func acceptsFoldersOfDrivers(_ paths: String?) {
         var settings = Settings()
         settings.sandboxPaths = paths

@@ -112,22 +112,29 @@ extension EndToEnd {
         }
 
         @Test(
-            "A limit of file sizes is an error of its own, not a signal",
-            .enabled(if: Programs.has("prlimit"), "needs prlimit"),
-            arguments: [("presets", 0, 74), ("encode", 1 << 20, 70), ("encode", 48 << 20, 70)])
-        func fileSizeLimit(_ command: String, _ bytes: Int, _ status: Int) throws {
+            "A limit of file sizes is an error that names it, not a signal",
+            .enabled(if: Programs.has("prlimit"), "needs prlimit"), arguments: [1 << 20, 48 << 20])
+        func fileSizeLimit(_ bytes: Int) throws {
             let folder = try Scratch()
-            let arguments =
-                command == "encode"
-                ? ["encode", try Self.y4m("yuv420p", in: folder), folder.path("out.mov")] : [command]
+            let y4m = try Self.y4m("yuv420p", in: folder)
             let run = try Running(
-                Programs.required("prlimit"), ["--fsize=\(bytes):\(bytes)", Programs.path("hwctl")] + arguments
+                Programs.required("prlimit"),
+                ["--fsize=\(bytes):\(bytes)", Programs.path("hwctl"), "encode", y4m, folder.path("out.mov")]
             ).wait()
-            #expect(run.exit == .exited(Int32(status)), "\(run.errors)")
-            // Standard error is a file here, to which nothing can be written either.
-            guard bytes > 0 else { return }
-            #expect(run.complaints.count == 1, "\(run.errors)")
+            #expect(run.status == 70 && run.complaints.count == 1, "\(run.exit): \(run.errors)")
             #expect(run.errors.contains("RLIMIT_FSIZE (ulimit -f) allows \(bytes)"), "\(run.errors)")
+        }
+
+        /// Standard error is a file too, so that no line comes.
+        @Test(
+            "Standard output beyond a limit of file sizes is a failed write, not a signal",
+            .enabled(if: Programs.has("prlimit"), "needs prlimit"), arguments: [0, 100])
+        func limitedOutput(_ bytes: Int) throws {
+            let run = try Running(
+                Programs.required("prlimit"), ["--fsize=\(bytes)", Programs.path("hwctl"), "presets"]
+            ).wait()
+            #expect(run.exit == .exited(74), "\(run.errors)")
+            #expect(run.output.count == bytes)
         }
     }
 }
