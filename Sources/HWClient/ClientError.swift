@@ -12,6 +12,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         case permissionDenied
         /// The daemon cannot be started, or the connection to it broke or timed out.
         case connectionFailed
+        /// The daemon or a session's process sent what the protocol does not allow.
+        case protocolViolation
         /// A wait for a session took longer than its limit; the session continues.
         case timedOut
         /// The session's own error.
@@ -38,7 +40,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     init(_ error: TransportError, whileDoing task: String) {
-        self.init(.connectionFailed, "\(task): \(error.reason)")
+        let code: Code = error.code == .protocolViolation ? .protocolViolation : .connectionFailed
+        self.init(code, "\(task): \(error.reason)")
     }
 
     init(_ error: SystemError, whileDoing task: String) {
@@ -46,12 +49,12 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// VideoToolbox's `OSStatus`: the session's, `CouldNotCreateInstance` if no daemon can be used, or `InvalidSession` if
-    /// the connection to it broke or a wait timed out.
+    /// the connection to it broke, it broke the protocol or a wait timed out.
     public var status: Status {
         switch code {
         case .session(let status): status
         case .notRunning, .permissionDenied: .couldNotCreateInstance
-        case .connectionFailed, .timedOut: .invalidSession
+        case .connectionFailed, .protocolViolation, .timedOut: .invalidSession
         }
     }
 
@@ -63,6 +66,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         switch code {
         case .notRunning, .connectionFailed, .timedOut: .unavailable
         case .permissionDenied: .noPermission
+        case .protocolViolation: .protocolError
         case .session(let status): ExitStatus(status)
         }
     }

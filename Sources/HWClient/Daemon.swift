@@ -157,7 +157,10 @@ public final class Daemon: Sendable {
         guard let reply else { return nil }
         do throws(SessionError) {
             return try VarlinkReply.decode(M.Reply.self, from: reply)
-        } catch { throw ClientError(error) }
+        } catch {
+            guard !VarlinkReply.isError(reply) else { throw ClientError(error) }
+            throw ClientError(.protocolViolation, "the daemon's reply to \(M.method) is not valid: \(error.reason)")
+        }
     }
 
     /// What a caller without permission for a socket can do.

@@ -34,7 +34,7 @@ extension SessionReceiver {
 
     /// The error for a violation of the protocol.
     static func broken(_ reason: String) -> SessionError {
-        SessionError(malfunction, "the worker broke the protocol: \(reason)")
+        SessionError(malfunction, SessionLink.violation(reason))
     }
 
     /// The error for a message that a worker must not send in this kind of session.
@@ -118,7 +118,7 @@ final class SessionClient<Receiver: SessionReceiver> {
         do throws(SessionError) {
             let named = try JSON.decode([String: PropertyValue].self, from: reply.body)
             return Dictionary(uniqueKeysWithValues: named.map { (PropertyKey(rawValue: $0.key), $0.value) })
-        } catch { throw ClientError(error) }
+        } catch { throw ClientError(Receiver.broken(error.reason)) }
     }
 
     /// Sends a message with an unstructured payload, which may be empty, and waits for its reply.
@@ -176,7 +176,14 @@ final class SessionClient<Receiver: SessionReceiver> {
             throw Receiver.broken("it sent more events than its credits allow")
         }
         guard opcode == .reply else {
-            if let event = try receiver.receive(opcode, payload, &fds) {
+            let event: Event?
+            do throws(SessionError) {
+                event = try receiver.receive(opcode, payload, &fds)
+            } catch {
+                // A message or its memory is malformed.
+                throw error.status == .parameter ? Receiver.broken(error.reason) : error
+            }
+            if let event {
                 events.append((event, isFinished: false))
                 creditedEventCount += 1
             }

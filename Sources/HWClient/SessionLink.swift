@@ -96,7 +96,8 @@ final class SessionLink {
     ) throws(SessionError) {
         switch opcode {
         case .reply:
-            let reply = try Reply(decoding: payload)
+            let reply: Reply
+            do throws(SessionError) { reply = try Reply(decoding: payload) } catch { throw broken(error) }
             if reply.sequence == awaited {
                 replies[reply.sequence] = reply
             } else {
@@ -104,10 +105,18 @@ final class SessionLink {
                 try handler(opcode, payload, &fds)
             }
         case .end:
-            let end = try End(decoding: payload)
+            let end: End
+            do throws(SessionError) { end = try End(decoding: payload) } catch { throw broken(error) }
             throw SessionError(end.status == .ok ? .invalidSession : end.status, end.reason)
         default: try handler(opcode, payload, &fds)
         }
+    }
+
+    /// The sentence about a worker that breaks the protocol.
+    static func violation(_ reason: String) -> String { "the worker broke the protocol: \(reason)" }
+
+    private func broken(_ error: SessionError) -> SessionError {
+        SessionError(malfunction, Self.violation(error.reason))
     }
 
     /// Ends the session at once.

@@ -34,8 +34,8 @@ struct HWCtl: ParsableCommand {
              64  wrong usage         65  damaged or unsupported input
              66  input not found     69  required hardware or the daemon is not available
              70  internal error      73  output cannot be created   74  input or output error
-             75  limit, try later    77  permission denied         130  interrupted
-            141  standard output was closed by its reader
+             75  limit, try later    76  broken protocol            77  permission denied
+            130  interrupted        141  standard output was closed by its reader
 
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)

@@ -19,6 +19,8 @@ public enum ExitStatus: Int32, Sendable {
     case ioError = 74
     /// A limit was reached; the same command may succeed later.
     case tryLater = 75
+    /// The daemon or a session's process broke the protocol.
+    case protocolError = 76
     /// The caller may not use the socket, the file or the device.
     case noPermission = 77
 

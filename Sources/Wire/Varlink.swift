@@ -158,9 +158,15 @@ public enum VarlinkReply {
         (try? JSON.encode(Bad(error: error.name, parameters: error.parameters))) ?? []
     }
 
+    /// Whether the JSON text is an error reply.
+    public static func isError(_ bytes: [UInt8]) -> Bool {
+        (try? JSON.decode(IncomingError.self, from: bytes))?.error != nil
+    }
+
     /// Decodes a reply's parameters; `bytes` is the JSON text without its NUL.
     ///
-    /// - Throws: the session error that an error reply stands for.
+    /// - Throws: the session error that an error reply stands for; `Parameter` for text that is no reply (`isError` tells them
+    ///   apart).
     public static func decode<P: Decodable>(_ type: P.Type, from bytes: [UInt8]) throws(SessionError) -> P {
         let envelope = try? JSON.decode(IncomingError.self, from: bytes)
         if let envelope, let error = envelope.error {

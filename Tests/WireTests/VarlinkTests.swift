@@ -80,6 +80,20 @@ import Testing
             try VarlinkReply.decode(ListEncoders.Reply.self, from: text)
         }
         #expect(got == sent)
+        #expect(VarlinkReply.isError(text))
+    }
+
+    @Test(
+        "A reply that is not valid is told apart from an error",
+        arguments: [
+            "", "garbage", "{", "[]", "{}", "null", #"{"parameters":5}"#, #"{"parameters":{"encoders":7}}"#,
+            #"{"error":7}"#, #"{"error":null,"parameters":{}}"#, "{\"parameters\":\u{0}",
+        ])
+    func invalidReplies(_ text: String) {
+        #expect(throws: SessionError.self, "\(text)") {
+            try VarlinkReply.decode(ListEncoders.Reply.self, from: Array(text.utf8))
+        }
+        #expect(!VarlinkReply.isError(Array(text.utf8)), "\(text)")
     }
 
     /// The definition lists every method, every error of a session and every field of its types.

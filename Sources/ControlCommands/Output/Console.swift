@@ -162,7 +162,8 @@ package struct CommandFailure: Error {
 
     /// Exit codes of files, the worst first: what concerns all files comes before what concerns one.
     private static let severity: [ExitStatus] = [
-        .software, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput, .badInput,
+        .software, .protocolError, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput,
+        .badInput,
     ]
 
     /// The failure with the worst exit code, the first of several; nil without any.
@@ -182,7 +183,7 @@ package struct CommandFailure: Error {
     /// The same failure, with the status to try again where the cause may pass, or may be this machine's alone: the daemon or
     /// its hardware, a fault of a driver or of a process, and input and output.
     package var retriable: CommandFailure {
-        let passing: [ExitStatus] = [.unavailable, .software, .ioError]
+        let passing: [ExitStatus] = [.unavailable, .software, .protocolError, .ioError]
         guard passing.contains(where: { $0.rawValue == exitCode }) else { return self }
         return CommandFailure(exitCode: ExitStatus.tryLater.rawValue, reason: reason)
     }
