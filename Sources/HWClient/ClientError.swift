@@ -8,7 +8,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: Hashable, Sendable {
         /// No daemon listens on the socket.
         case notRunning
-        /// The caller may not use the socket.
+        /// The caller may not use the socket, or does not trust the user who listens on it.
         case permissionDenied
         /// The daemon cannot be started, or the connection to it broke or timed out.
         case connectionFailed

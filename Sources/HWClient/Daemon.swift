@@ -32,8 +32,8 @@ public final class Daemon: Sendable {
     ///
     /// If `$HWDAEMON_SOCKET` is set, only that address is tried. A private daemon is started only where the socket is
     /// missing or has no listener; it inherits its socket and ends with this object or this process.
-    /// - Throws: `permissionDenied`, with the group to join; `notRunning` for an explicit address; `connectionFailed` if
-    ///   a private daemon does not start.
+    /// - Throws: `permissionDenied`, with the group to join, or with the user who listens and is not trusted; `notRunning`
+    ///   for an explicit address; `connectionFailed` if a private daemon does not start.
     public static func find() throws(ClientError) -> Daemon { try find(logs: false) }
 
     /// As `find()`.
@@ -117,7 +117,21 @@ public final class Daemon: Sendable {
         try call(IsStillEncodeSupported.self, question)
     }
 
+    /// A connection to a process of a user whom this one trusts.
     func connect() throws(ClientError) -> OwnedFD {
+        let connection = try connectToAnyone()
+        let untrusted: UInt32?
+        do throws(SystemError) {
+            untrusted = try PeerTrust.stranger(at: address, connection)
+        } catch { throw ClientError(error, whileDoing: "the user who listens on \(address) is not known") }
+        guard let user = untrusted else { return connection }
+        throw ClientError(
+            .permissionDenied,
+            "user \(user) listens on \(address) and is not trusted: neither this user nor root, and others can replace the socket"
+        )
+    }
+
+    private func connectToAnyone() throws(ClientError) -> OwnedFD {
         do throws(SystemError) {
             return try UnixSocket.connect(to: address)
         } catch {

@@ -64,9 +64,9 @@ extension PrivateDaemon {
 
     /// Takes a daemon over if this process has started it; anyone can set the variable.
     private convenience init?(started text: String) throws(SystemError) {
-        let parts = text.split(separator: " ")
+        let parts = text.split(separator: " ", maxSplits: 2)
         guard parts.count == 3, let pid = Int32(parts[0]), let end = Int32(parts[1]), end > STDERR_FILENO,
-            parts[2].hasPrefix("@"), parts[2].utf8.count < 108
+            parts[2].hasPrefix("@") || parts[2].hasPrefix("/"), parts[2].utf8.count < 108
         else { return nil }
         // Of a socket pair, this is the process that made it.
         let maker = try PeerCredentials(of: end)

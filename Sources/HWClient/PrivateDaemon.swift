@@ -4,7 +4,7 @@ internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
 
-/// A private daemon on an inherited socket in the abstract namespace, which leaves no file behind.
+/// A private daemon on an inherited socket, in a folder of this user's or in the abstract namespace.
 ///
 /// It ends with this object, or with this process: the daemon has one end of a socket pair, and this process holds the
 /// other, which the kernel closes however the process ends. (PR_SET_PDEATHSIG is bound to the thread that starts it.)
@@ -20,9 +20,11 @@ final class PrivateDaemon: Sendable {
     ///   - isVerbose: whether it logs what it does on standard error, and not errors alone.
     init(expecting kind: SessionKind? = nil, isVerbose: Bool) throws(ClientError) {
         let executable = try Self.executable()
+        var socket = ""
         do throws(SystemError) {
-            let listener = try UnixSocket.listenAbstractAutobind()
-            address = try UnixSocket.address(of: listener.rawValue)
+            let listener = try PrivateSocket.listen(in: Environment.value("XDG_RUNTIME_DIR"))
+            socket = try UnixSocket.address(of: listener.rawValue)
+            address = socket
             let ends = try UnixSocket.pair()
             lifetime = try ends.second.duplicate()
             child = try ChildProcess(
@@ -40,6 +42,7 @@ final class PrivateDaemon: Sendable {
             _ = consume listener
             _ = consume ends
         } catch {
+            Self.removeFile(of: socket)
             throw ClientError(error, whileDoing: "a private daemon (\(executable)) cannot be started")
         }
     }
@@ -57,6 +60,12 @@ final class PrivateDaemon: Sendable {
             try? child.kill(SIGKILL)
             _ = try? child.wait(until: MonotonicTime.now + .seconds(1))
         }
+        // The daemon itself does that, unless it was killed.
+        Self.removeFile(of: address)
+    }
+
+    private static func removeFile(of address: String) {
+        if address.hasPrefix("/") { unlink(address) }
     }
 
     /// `hwdaemon` beside this program, at its installed path relative to this program, in `$PATH`, or installed by a

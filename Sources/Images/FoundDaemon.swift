@@ -48,7 +48,11 @@ final class UsedDaemon {
     /// Where an error says that the daemon ended, it is dropped, so that the next call finds another.
     func wrapping<Value>(_ body: () throws -> Value) throws(ImageError) -> Value {
         do throws(ImageError) { return try ImageError.wrapping(body) } catch {
-            if let daemon = used, [.client(.notRunning), .client(.connectionFailed)].contains(error.code) {
+            // Another user may have taken the name of a daemon that has ended.
+            let ends: [ImageError.Code] = [
+                .client(.notRunning), .client(.connectionFailed), .client(.permissionDenied),
+            ]
+            if let daemon = used, ends.contains(error.code) {
                 found.drop(daemon)
                 used = nil
             }

@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import socket
+import stat
 import struct
 import time
 
@@ -48,12 +49,23 @@ class Daemon:
         while True:
             try:
                 self.socket.connect(path)
-                return
+                break
             except (ConnectionRefusedError, FileNotFoundError):
                 # A daemon that starts does not listen yet.
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
+        _, user, _ = struct.unpack("iII", self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if user not in (os.geteuid(), 0) and not self.is_made_by(user, path):
+            raise Failure(f"user {user}, who is not trusted, listens on {path}")
+
+    @staticmethod
+    def is_made_by(user, path):
+        """Whether nobody else can have made the socket ("Who listens")."""
+        folders = [os.lstat(path[:end] or "/") for end, letter in enumerate(path) if letter == "/"]
+        return path.startswith("/") and os.lstat(path).st_uid == user and all(
+            stat.S_ISDIR(folder.st_mode) and folder.st_uid in (0, os.geteuid(), user) and not folder.st_mode & 0o022
+            for folder in folders)
 
     def call(self, method, parameters=None, upgrade=False):
         """The parameters of the reply; raises Failure for an error."""

@@ -112,6 +112,54 @@ import Testing
         }
     }
 
+    @Test func aLockOnItsFolderKeepsNobodyOut() throws {
+        try withDirectory { path in
+            // Any user who can read the folder can hold this.
+            let folder = OwnedFD(open(String(path.dropLast("/socket".count)), O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+            try #require(flock(folder.rawValue, LOCK_EX) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == nil)
+            #expect(access(path + ".lock", F_OK) != 0)
+            withExtendedLifetime(folder.rawValue) {}
+        }
+    }
+
+    @Test(arguments: [mode_t(0o640), 0o604, 0o666, 0o620, 0o601])
+    func refusesALockFileThatOthersCanOpen(_ mode: mode_t) throws {
+        try withDirectory { path in
+            let lock = path + ".lock"
+            defer { unlink(lock) }
+            close(open(lock, O_CREAT | O_WRONLY, 0o600))
+            try #require(chmod(lock, mode) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == EPERM)
+            // It is not removed, because another user's daemon may hold it.
+            #expect(access(lock, F_OK) == 0)
+            try #require(chmod(lock, 0o600) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == nil)
+        }
+    }
+
+    @Test func refusesALockFileThatIsNone() throws {
+        try withDirectory { path in
+            let lock = path + ".lock"
+            defer { unlink(lock) }
+            try #require(symlink(path, lock) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == ELOOP)
+            try #require(unlink(lock) == 0 && mkfifo(lock, 0o600) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == EPERM)
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "skipped: only root can give a file away"))
+    func refusesAnotherUsersLockFile() throws {
+        try withDirectory { path in
+            let lock = path + ".lock"
+            defer { unlink(lock) }
+            close(open(lock, O_CREAT | O_WRONLY, 0o600))
+            try #require(chown(lock, 65534, 65534) == 0)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == EPERM)
+        }
+    }
+
     @Test func concurrentStartsLeaveOneListener() throws {
         try withDirectory { path in
             // All threads find this stale socket.

@@ -35,7 +35,9 @@ final class Broker: Sendable {
         guard let program = Environment.value("HOSTILE_DAEMON") else {
             throw Finding("HOSTILE_DAEMON must name the hwdaemon to attack; scripts/check-hostile sets it")
         }
-        var template = Array("/tmp/hwd-hostile-XXXXXX".utf8CString)
+        // Clients trust another user's daemon only where nobody else can replace its folder.
+        let parent = user == geteuid() ? "/tmp" : "/run"
+        var template = Array("\(parent)/hwd-hostile-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Finding("no directory for the socket: errno \(errno)") }
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         address = old ?? "\(folder)/socket"

@@ -55,6 +55,7 @@ void hwd_close(hwd_daemon *daemon) {
         while (hwdi_now() < deadline && hwdi_poll(daemon->lifetime, POLLIN, deadline) > 0 &&
                recv(daemon->lifetime, &byte, 1, MSG_DONTWAIT) > 0)
             continue;
+        hwdi_remove_socket(daemon->address);
     }
     hwdi_close(daemon->lifetime);
     free(daemon->address);

@@ -98,7 +98,7 @@ int64_t hwdi_deadline(int timeout_ms, int default_ms);
 int hwdi_milliseconds_until(int64_t deadline);
 // Retries close(2) never, as Linux has closed the descriptor whatever it returns.
 void hwdi_close(int fd);
-// A connected nonblocking socket, or an error.
+// A connected nonblocking socket of a user whom this process trusts, or an error.
 int hwdi_connect(const char *address, int64_t deadline);
 // Waits for poll(2) events; 1, 0 at the deadline, or -errno.
 int hwdi_poll(int fd, short events, int64_t deadline);
@@ -106,6 +106,13 @@ int hwdi_poll(int fd, short events, int64_t deadline);
 int hwdi_exchange(int fd, const char *method, const char *parameters, bool upgrade, int64_t deadline, char **reply);
 // The parameters of a reply; an error reply fails with its status and reason.
 int hwdi_parameters(const char *reply, const char *method, json *parameters);
+
+// ---- peer.c
+
+// 0 where the user who listens at the other end of a connection is trusted, else -EACCES.
+int hwdi_check_peer(int fd, const char *address);
+// Whether only the user who listens, this one and root can change what is in a folder on the way to the socket.
+bool hwdi_trusts_folder(uid_t peer, uid_t own, uid_t owner, mode_t mode);
 
 // ---- daemon.c, private.c
 
@@ -116,6 +123,8 @@ struct hwd_daemon {
 };
 
 int hwdi_start_private(char **address, int *lifetime);
+// Removes the file of a private daemon that has ended; the daemon itself does that, unless it was killed.
+void hwdi_remove_socket(const char *address);
 
 // ---- pool.c, format.c
 

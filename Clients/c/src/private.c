@@ -4,10 +4,14 @@
 #include "internal.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -43,24 +47,58 @@ static bool find_program(char *out) {
     return false;
 }
 
-// A listening socket in the abstract namespace, at an address that the kernel chooses.
-static int listen_anywhere(char **address) {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    socklen_t size = sizeof at;
+// Opens $XDG_RUNTIME_DIR if no other user can enter it, locked for a socket between bind(2) and listen(2), which refuses
+// connections as one does whose daemon was killed; -1 without one.
+static int own_folder(const char *path) {
+    struct stat status;
+    if (!path || path[0] != '/') return -1;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 077) == 0 &&
+        flock(fd, LOCK_SH | LOCK_NB) == 0)
+        return fd;
+    hwdi_close(fd);
+    return -1;
+}
+
+// A socket that listens, at the address or, with an empty one, at one that the kernel chooses in the abstract namespace.
+static int listen_at(struct sockaddr_un *at) {
+    socklen_t size = at->sun_path[0] ? (socklen_t)sizeof *at : (socklen_t)sizeof at->sun_family;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
-    if (bind(fd, (struct sockaddr *)&at, sizeof at.sun_family) < 0 || listen(fd, SOMAXCONN) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &size) < 0) {
-        int number = errno;
-        hwdi_close(fd);
-        return -number;
+    if (bind(fd, (struct sockaddr *)at, size) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+    int number = errno;
+    hwdi_close(fd);
+    return -number;
+}
+
+// A listening socket in a folder of this user's, or in the abstract namespace.
+static int listen_privately(char **address) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof at;
+    const char *path = secure_getenv("XDG_RUNTIME_DIR");
+    uint64_t digits;
+    int fd = -ENOENT, folder = own_folder(path);
+    if (folder >= 0 && getrandom(&digits, sizeof digits, 0) == sizeof digits &&
+        snprintf(at.sun_path, sizeof at.sun_path, "%s/hwdaemon-private-%016" PRIx64 ".sock", path, digits) < (int)sizeof at.sun_path)
+        fd = listen_at(&at);
+    hwdi_close(folder);
+    if (fd < 0) {
+        at.sun_path[0] = 0;
+        fd = listen_at(&at);
     }
+    if (fd < 0) return fd;
+    memset(&at, 0, sizeof at);
+    getsockname(fd, (struct sockaddr *)&at, &size);
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
     *address = calloc(1, length + 1);
     if (!*address) return hwdi_close(fd), -ENOMEM;
     memcpy(*address, at.sun_path, length);
-    (*address)[0] = '@';
+    if (!(*address)[0]) (*address)[0] = '@';
     return fd;
+}
+
+void hwdi_remove_socket(const char *address) {
+    if (address[0] == '/') unlink(address);
 }
 
 // Only async-signal-safe calls: the process may have had other threads. Returns only if the program cannot be executed.
@@ -127,11 +165,12 @@ int hwdi_start_private(char **address, int *lifetime) {
     if (!find_program(program))
         return hwdi_fail(-ENOENT, "no daemon is running, and hwdaemon is neither beside this program nor in $PATH to start a private one");
     int ends[2];
-    int listener = listen_anywhere(address);
+    int listener = listen_privately(address);
     if (listener < 0) return hwdi_fail_errno(-listener, "a private daemon's socket");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         int number = errno;
         hwdi_close(listener);
+        hwdi_remove_socket(*address);
         free(*address);
         return hwdi_fail_errno(number, "socketpair");
     }
@@ -141,6 +180,7 @@ int hwdi_start_private(char **address, int *lifetime) {
     hwdi_close(ends[0]);
     if (number) {
         hwdi_close(ends[1]);
+        hwdi_remove_socket(*address);
         free(*address);
         return hwdi_fail(-number, "a private daemon (%s) cannot be started: %s", program, strerrordesc_np(number));
     }

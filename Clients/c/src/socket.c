@@ -103,6 +103,7 @@ int hwdi_connect(const char *address, int64_t deadline) {
         hwdi_close(fd);
         return connect_failed(number, address);
     }
+    if ((result = hwdi_check_peer(fd, address)) < 0) return hwdi_close(fd), result;
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     return fd;
 }

@@ -232,6 +232,7 @@ int main(int argc, char **argv) {
     test_import(daemon);
     test_arena_as_pool(daemon);
     test_fork(daemon);
+    test_peers();
     hwd_close(daemon);
     hwd_close(NULL);
     hwd_destroy(NULL);

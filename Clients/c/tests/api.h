@@ -48,6 +48,8 @@ void test_import(hwd_daemon *daemon);
 void test_arena_as_pool(hwd_daemon *daemon);
 void test_fork(hwd_daemon *daemon);
 void test_private_daemon(void);
+void test_peers(void);
+void test_private_folder(void);
 void test_decoders(hwd_daemon *daemon);
 
 #endif

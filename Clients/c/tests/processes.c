@@ -69,6 +69,7 @@ void test_private_daemon(void) {
     hwd_close(daemon);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     CHECK(is_gone(address));
+    test_private_folder();
     // An address that is set is the only one.
     setenv("HWDAEMON_SOCKET", "/nowhere/socket", 1);
     CHECK(hwd_open(NULL, HWD_OPEN_PRIVATE, &daemon) == -ECONNREFUSED);

@@ -96,7 +96,7 @@ class NotRunning(Error, ConnectionError):
 
 
 class NotPermitted(Error, PermissionError):
-    """The user may not connect to the daemon's socket."""
+    """The user may not connect to the daemon's socket, or another user listens there who is not trusted."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

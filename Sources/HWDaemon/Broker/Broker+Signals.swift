@@ -55,7 +55,7 @@ extension Broker {
         manager.notify("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
         reportStatus()
         // Clients may wait for the next daemon on a service manager's socket; on the daemon's own they are refused.
-        if socket == nil { stopListening() }
+        if socket == nil || configuration.isPrivate { stopListening() }
         refuseWaitingProbes()
         refuseQueue()
         prober.stop()

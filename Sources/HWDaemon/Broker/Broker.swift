@@ -94,7 +94,8 @@ final class Broker {
             socket = SocketFile(path)
         case .descriptor(let number):
             file = try Configuration.inherited(number)
-            socket = nil
+            // Others belong to the service manager.
+            socket = configuration.isPrivate ? SocketFile(inherited: number) : nil
         }
         listener = try Listener(
             file, loop: loop, logger: logger, onlyUser: configuration.isPrivate ? user : nil
@@ -136,6 +137,7 @@ final class Broker {
         // In the background, so that a driver that hangs does not delay the start.
         runProbe { [weak self] _ in self?.verifyVulkan() }
         prepareSpares()
+        if configuration.isPrivate { socket?.removeStaleNeighbors() }
         manager.notify("READY=1")
         reportStatus()
         sendWatchdogPing()
@@ -247,28 +249,5 @@ final class Broker {
             for worker in workers.values { worker.checkStall() }
             supervise()
         }
-    }
-}
-
-/// The socket's file, removed at the end unless another daemon's socket has replaced it.
-struct SocketFile {
-    let path: String
-    private let device: dev_t
-    private let inode: ino_t
-
-    /// Identifies the socket at `path`; nil if there is none any more.
-    init?(_ path: String) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
-        self.path = path
-        device = status.st_dev
-        inode = status.st_ino
-    }
-
-    /// Removes the file if it is still the same socket.
-    func remove() {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }
-        unlink(path)
     }
 }

@@ -2,12 +2,15 @@
 """A private daemon (docs/protocol.md, A private daemon)."""
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import secrets
 import socket
 import subprocess
 import weakref
-from typing import Iterator
+from typing import Iterator, Tuple
 
 from ..errors import NotRunning
 
@@ -22,17 +25,18 @@ class PrivateDaemon:
 
     def __init__(self) -> None:
         program = executable()
-        name = f"hwdaemon-{os.getpid()}-{secrets.token_hex(8)}"
-        self.address = f"@{name}"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(f"\0{name}")
-            # Clients can connect before the program runs. Without this process's copy, they are refused once it has died.
-            listener.listen(128)
+        # Clients can connect before the program runs. Without this process's copy, they are refused once it has died.
+        listener, self.address = _listen()
+        with listener:
             self._lifetime, theirs = socket.socketpair()
             with theirs:
-                self._process = _start(program, listener.fileno(), theirs.fileno())
+                try:
+                    self._process = _start(program, listener.fileno(), theirs.fileno())
+                except BaseException:
+                    _remove(self.address)
+                    raise
 
-        self._end = weakref.finalize(self, _end, self._lifetime, self._process, os.getpid())
+        self._end = weakref.finalize(self, _end, self._lifetime, self._process, os.getpid(), self.address)
 
     @property
     def is_running(self) -> bool:
@@ -43,7 +47,52 @@ class PrivateDaemon:
         self._end()
 
 
-def _end(lifetime: socket.socket, process: subprocess.Popen[bytes], owner: int) -> None:
+def _listen() -> Tuple[socket.socket, str]:
+    """A listening socket and its address: in `$XDG_RUNTIME_DIR`, or in the abstract namespace."""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    name = f"hwdaemon-private-{secrets.token_hex(8)}"
+    try:
+        with contextlib.suppress(OSError), _locked(folder):
+            path = f"{folder}/{name}.sock"
+            listener.bind(path)
+            listener.listen(128)
+            return listener, path
+        listener.bind(f"\0{name}")
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener, f"@{name}"
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Locks a folder that no other user can enter, for a socket between bind and listen: it refuses connections as a stale one does.
+
+    Raises OSError for another folder, and while a daemon removes stale sockets.
+    """
+    if not path.startswith("/"):
+        raise OSError(errno.EINVAL, "no absolute path", path)
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise PermissionError(errno.EPERM, "other users can enter it", path)
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _remove(address: str) -> None:
+    """Removes the socket of a daemon that has ended; the daemon itself does that, unless it was killed."""
+    if address.startswith("/"):
+        with contextlib.suppress(OSError):
+            os.unlink(address)
+
+
+def _end(lifetime: socket.socket, process: subprocess.Popen[bytes], owner: int, address: str) -> None:
     lifetime.close()
     if os.getpid() != owner:
         # A forked child's copy; the daemon is the parent's.
@@ -53,9 +102,10 @@ def _end(lifetime: socket.socket, process: subprocess.Popen[bytes], owner: int) 
             signal()
         try:
             process.wait(6)
-            return
+            break
         except subprocess.TimeoutExpired:
             continue
+    _remove(address)
 
 
 def _start(program: str, listener: int, lifetime: int) -> subprocess.Popen[bytes]:

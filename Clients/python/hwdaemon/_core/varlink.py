@@ -10,6 +10,7 @@ import socket
 from typing import Any, Dict, Mapping
 
 from ..errors import CallError, ConnectionClosed, NotPermitted, NotRunning, StatusError, refused
+from .peer import check
 from .steps import READ, WRITE, Steps, Wait
 
 MAX_CALL = 65536
@@ -18,7 +19,7 @@ INTERFACE = "org.hwdaemon."
 
 
 def connect(address: str) -> Steps[socket.socket]:
-    """A nonblocking connection to a socket's path, or to `@name` in the abstract namespace.
+    """A nonblocking connection to a socket's path, or to `@name` in the abstract namespace, of a user who is trusted.
 
     Raises NotRunning, NotPermitted or OSError.
     """
@@ -27,7 +28,7 @@ def connect(address: str) -> Steps[socket.socket]:
         while True:
             try:
                 connection.connect("\0" + address[1:] if address.startswith("@") else address)
-                return connection
+                break
             except BlockingIOError:
                 # The queue of the listening socket is full; poll(2) does not report when it is not.
                 yield Wait(-1, 0, 0.01)
@@ -44,6 +45,12 @@ def connect(address: str) -> Steps[socket.socket]:
     except BaseException:
         connection.close()
         raise
+    try:
+        check(connection, address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _group(path: str) -> str:

@@ -11,12 +11,12 @@ public enum UnixSocket {
 
     /// Listens on a path with the given permission bits; replaces a stale socket, which has no listener.
     ///
-    /// A lock on the directory keeps processes that start together from removing each other's socket as stale.
+    /// A lock keeps processes that start together from removing each other's socket as stale.
     /// - Throws: `EADDRINUSE` if the socket has a listener, `ENOTSOCK` if the path is not a socket.
     public static func listen(path: String, mode: UInt32 = 0o660) throws(SystemError) -> OwnedFD {
         guard !path.hasPrefix("@") else { throw SystemError(errno: EINVAL, call: "listen", subject: path) }
-        let lock = try lockDirectory(of: path)
-        defer { _ = lock.rawValue }
+        let lock = try LockFile(beside: path)
+        defer { lock.remove() }
         try removeStale(path)
         let socket = OwnedFD(try syscall("socket") { chwd_socket_stream() })
         // bind creates the node with the socket's mode less the umask, so it is never more permissive than requested.
@@ -97,7 +97,7 @@ public enum UnixSocket {
         address.hasPrefix("@") ? (Array(address.utf8.dropFirst()), 1) : (Array(address.utf8), 0)
     }
 
-    private static func bind(_ socket: borrowing OwnedFD, _ address: String) throws(SystemError) {
+    static func bind(_ socket: borrowing OwnedFD, _ address: String) throws(SystemError) {
         let (name, abstract) = parse(address)
         let number = socket.rawValue
         try syscall("bind", address) {
@@ -107,30 +107,11 @@ public enum UnixSocket {
         }
     }
 
-    private static func startListening(_ socket: consuming OwnedFD) throws(SystemError) -> OwnedFD {
+    static func startListening(_ socket: consuming OwnedFD) throws(SystemError) -> OwnedFD {
         let number = socket.rawValue
         try syscall("listen") { negated(Glibc.listen(number, 128)) }
         try socket.setNonblocking(true)
         return socket
-    }
-
-    private static func lockDirectory(of path: String) throws(SystemError) -> OwnedFD {
-        var directory = "."
-        if let slash = path.lastIndex(of: "/") {
-            directory = slash == path.startIndex ? "/" : String(path[..<slash])
-        }
-        let lock = OwnedFD(
-            try syscall("open", directory) { negated(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) })
-        let deadline = MonotonicTime.now + .seconds(2)
-        // With a limit, because any process that can read the directory can hold its lock.
-        while true {
-            let result = negated(flock(lock.rawValue, LOCK_EX | LOCK_NB))
-            if result == 0 { return lock }
-            guard result == -EWOULDBLOCK || result == -EINTR, MonotonicTime.now < deadline else {
-                throw SystemError(errno: -result, call: "flock", subject: directory)
-            }
-            usleep(10_000)
-        }
     }
 
     private static func removeStale(_ path: String) throws(SystemError) {
