@@ -80,5 +80,37 @@ extension EndToEndFaults {
             // A permitted user gets an answer.
             #expect(try server.daemon.features().features.isEmpty == false)
         }
+
+        @Test("They send nothing to another user who listens, and say the same about it")
+        func strangers() throws {
+            let script = """
+                import os, socket, sys
+                os.setgroups([]); os.setgid(65533); os.setuid(65533)
+                listener = socket.socket(socket.AF_UNIX); listener.bind('\\0' + sys.argv[1][1:]); listener.listen(8)
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        if received := connection.recv(65536): print(received.decode(), flush=True)
+                """
+            let address = "@hwdaemon-stranger-\(getpid())"
+            let listener = try Running(Programs.required("python3"), ["-c", script, address])
+            try #require(eventually { (try? UnixSocket.connect(to: address)) != nil })
+            let expected =
+                "user 65533 listens on \(address) and is not trusted: neither this user nor root, and others can replace the socket"
+            #expect(try swift(address) == expected)
+            #expect(try c(address) == expected)
+            #expect(try python(address) == expected)
+            // The connections before this one have been read when it is.
+            let last = try UnixSocket.connect(to: address)
+            let number = last.rawValue
+            let sent = write(number, "last", 4)
+            try #require(sent == 4)
+            var byte: UInt8 = 0
+            let isClosed = eventually { read(number, &byte, 1) == 0 }
+            #expect(isClosed)
+            withExtendedLifetime(last.rawValue) {}
+            try listener.child.kill(SIGKILL)
+            #expect(try listener.wait().text == "last\n")
+        }
     }
 }
