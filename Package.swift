@@ -284,8 +284,8 @@ let package = Package(
         .testTarget(
             name: "MediaCommandsTests",
             dependencies: [
-                "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDTransport", "HWDWire", "hwctl-media",
-                argumentParser,
+                "HWDControlCommands", "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDSystem", "HWDTransport",
+                "HWDWire", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),

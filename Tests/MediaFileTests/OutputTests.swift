@@ -189,7 +189,7 @@ import Testing
     @Test func errorKindsHaveExitStatuses() {
         let expected: [(MediaError.Kind, HWDModel.ExitStatus)] = [
             (.noInput, .noInput), (.badInput, .badInput), (.unsupported, .badInput), (.usage, .usage),
-            (.cannotCreate, .cannotCreate), (.io, .ioError), (.interrupted, .ioError),
+            (.cannotCreate, .cannotCreate), (.cannotWrite, .ioError), (.io, .ioError), (.interrupted, .ioError),
             (.noPermission, .noPermission),
         ]
         for (kind, status) in expected { #expect(MediaError(kind, "why").exitStatus == status) }

@@ -147,7 +147,7 @@ import Testing
         try Self.mountSmall(directory)
         defer { _ = try? run("umount", directory) }
         let kind = errorKind { try OutputTests().writeClip(to: "\(directory)/out.\(ending)").finish() }
-        #expect(kind == .io)
+        #expect(kind == .cannotWrite)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     }
 }

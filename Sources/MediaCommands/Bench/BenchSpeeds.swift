@@ -32,7 +32,7 @@ struct BenchSpeeds {
         _ input: String, frames: Int, _ specification: [PropertyKey: PropertyValue]
     ) throws -> BenchReport.Speed {
         var options = MediaReader.Options()
-        options.decoding = .daemonIfPossible
+        (options.decoding, options.requiresFile) = (.daemonIfPossible, true)
         let reader = try MediaReader(path: input, options: options)
         interruption.onSignal { reader.cancel() }
         guard !reader.decodesInProcess else {

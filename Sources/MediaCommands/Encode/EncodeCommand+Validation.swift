@@ -121,6 +121,9 @@ extension EncodeCommand {
         if outputs.outputDir == nil, input == "-" {
             throw ValidationError("\(name) reads INPUT twice, and standard input can be read once.")
         }
+        if let pipe = (outputs.outputDir == nil ? [input] : files).first(where: InputFile.isReadOnce) {
+            throw ValidationError("\(name) reads INPUT twice, and \(pipe) can be read only once.")
+        }
     }
 
     private func validatePicture() throws {

@@ -37,6 +37,10 @@ struct VerifyJob {
     ///
     /// - Parameter daemon: called only where an alpha layer must be decoded.
     func run(_ interruption: Interruption, daemon: () throws -> Daemon) throws -> Receipt {
+        // Before one is opened, which may wait for a writer.
+        for path in [input, output] where InputFile.isReadOnce(path) {
+            throw MediaError(.usage, "\(path) is no regular file: both files are read twice")
+        }
         let (from, to) = (try InputFile(input), try InputFile(output))
         var known: Daemon?
         let daemon = {

@@ -100,6 +100,14 @@ public final class InputFile: @unchecked Sendable {
             && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
     }
 
+    /// Refuses what gives its bytes only once, whose opening may wait for a writer; standard input is not looked at.
+    /// - Throws: `unsupported`.
+    public static func requireFile(_ path: String) throws(MediaError) {
+        guard path == "-" || !isReadOnce(path) else {
+            throw MediaError(.unsupported, "\(path) is no regular file: it can be read only once")
+        }
+    }
+
     /// The name in messages.
     public var name: String { path == "-" ? "standard input" : path }
 

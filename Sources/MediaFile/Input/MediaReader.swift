@@ -45,6 +45,9 @@ public final class MediaReader: @unchecked Sendable {
         /// Whether pictures of another size than the first are scaled to it; otherwise they are refused.
         public var scalesToFirstSize = false
 
+        /// Whether an input that can be read only once is refused, before it is opened.
+        public var requiresFile = false
+
         /// Video decoded in this process, with one thread per core.
         public init() {}
     }
@@ -79,6 +82,7 @@ public final class MediaReader: @unchecked Sendable {
     /// Opens `path`, standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
     public convenience init(path: String, options: Options = Options()) throws(MediaError) {
+        if options.requiresFile { try InputFile.requireFile(path) }
         try self.init(try InputFile(path), options: options)
     }
 

@@ -25,7 +25,7 @@ public struct SegmentScan: Sendable {
     /// The other streams are read because some formats have one time line for all.
     public static var options: MediaReader.Options {
         var options = MediaReader.Options()
-        (options.decoding, options.includesOtherStreams) = (.disabled, true)
+        (options.decoding, options.includesOtherStreams, options.requiresFile) = (.disabled, true, true)
         return options
     }
 

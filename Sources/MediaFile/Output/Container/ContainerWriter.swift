@@ -261,7 +261,7 @@ final class ContainerWriter: @unchecked Sendable {
             do throws(BoxError) {
                 try movie?.finish(file.descriptor, languages: languages)
             } catch {
-                throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
+                throw MediaError(.cannotWrite, "\(file.path) cannot be written: \(error.reason)")
             }
             if let partPackets { try PartDigest.write(to: file, packets: partPackets) }
         }
@@ -283,6 +283,6 @@ final class ContainerWriter: @unchecked Sendable {
         let reason = "\(sink.name) cannot be written: \(MediaError.text(ofLibAV: code))"
         // Without a failed write, the muxer refuses what the input contains.
         let isInputFault = code == clibav_error(EINVAL) || code == clibav_invalid_data()
-        throw MediaError(isInputFault ? .badInput : .io, LibAVLog.explain(reason))
+        throw MediaError(isInputFault ? .badInput : .cannotWrite, LibAVLog.explain(reason))
     }
 }
