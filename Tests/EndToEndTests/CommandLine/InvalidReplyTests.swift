@@ -9,10 +9,8 @@ import Testing
 extension EndToEnd {
     /// A server whose replies are not those of the protocol.
     @Suite struct InvalidReplies {
-        @Test(
-            "A reply that is not valid is no fault of the command line",
-            arguments: ["garbage", "{", #"{"parameters":5}"#, #"{"error":7}"#])
-        func exitCode(_ reply: String) throws {
+        /// Runs commands against a server that sends the same reply to every call; `body` gets the folder and each one's end.
+        private func run(_ reply: [UInt8], _ body: (Scratch, Finished) throws -> Void) throws {
             let folder = try Scratch()
             let y4m = try StandardStreams.y4m("yuv420p", in: folder)
             let listener = try UnixSocket.listen(path: folder.path("socket"))
@@ -25,7 +23,7 @@ extension EndToEnd {
                     var bytes = [UInt8](repeating: 0, count: 4096)
                     _ = eventually { recv(connection.rawValue, &bytes, bytes.count, 0) >= 0 || errno != EAGAIN }
                     try? VarlinkConnection.send(
-                        Array(reply.utf8), to: connection.rawValue, deadline: MonotonicTime.now + hangLimit)
+                        reply, to: connection.rawValue, deadline: MonotonicTime.now + hangLimit)
                     return false
                 }
             }
@@ -34,9 +32,26 @@ extension EndToEnd {
                 thread.join()
             }
             for command in [["sessions"], ["probe"], ["encode", y4m, folder.path("out.mov")]] {
-                let run = try Programs.hwctl(command, socket: folder.path("socket"))
-                #expect(run.status == HWDModel.ExitStatus.protocolError.rawValue, "\(command): \(run.errors)")
+                try body(folder, Programs.hwctl(command, socket: folder.path("socket")))
+            }
+        }
+
+        @Test(
+            "A reply that is not valid is no fault of the command line",
+            arguments: ["garbage", "{", #"{"parameters":5}"#, #"{"error":7}"#])
+        func exitCode(_ reply: String) throws {
+            try run(Array(reply.utf8)) { folder, run in
+                #expect(run.status == HWDModel.ExitStatus.protocolError.rawValue, "\(run.errors)")
                 #expect(run.complaints.count == 1 && run.errors.contains("is not valid"), "\(run.errors)")
+                #expect(!folder.contents.contains("out.mov"))
+            }
+        }
+
+        @Test("A reply without an end is a failure in one line", arguments: [5, 64])
+        func endless(_ mebibytes: Int) throws {
+            try run([UInt8](repeating: UInt8(ascii: "x"), count: mebibytes << 20)) { folder, run in
+                #expect(run.status != nil && run.status != 0, "\(run.exit)")
+                #expect(run.complaints.count == 1 && run.errors.contains("bytes before its NUL"), "\(run.errors)")
                 #expect(!folder.contents.contains("out.mov"))
             }
         }
