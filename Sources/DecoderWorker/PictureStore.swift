@@ -13,7 +13,7 @@ internal import Synchronization
 /// lowest free slot is used first, so that only as much memory is touched as is in use at once.
 final class PictureStore: PictureMemory {
     /// Pictures that a decoder may hold besides the client's: references (H.265 A.4.2) and those of its threads.
-    private static let heldByDecoder = 17 + 17 + 2
+    private static let heldByDecoder = 17 + PropertyTable.maxDecoderThreads + 1 + 2
 
     /// What pictures are in the store.
     enum Contents {

@@ -42,6 +42,8 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
     ) throws(SessionError) {
         var inner = options
         inner.target = .yu12
+        // Both layers' decoders share the threads that are asked for.
+        if options.threads > 1 { inner.threads = options.threads / 2 }
         self.options = inner
         scratch = ScratchMemory(of: memory)
         merger = AlphaPlaneMerger(memory: memory)

@@ -60,8 +60,11 @@ public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
         try Self.configure(codec, format, options, state)
         let code = codec.open(decoder)
         guard code >= 0 else {
+            // Without memory for the stack of a thread pthread_create(3) fails with EAGAIN.
+            let isExhausted = [clibav_error(ENOMEM), clibav_error(EAGAIN)].contains(code)
             throw SessionError(
-                .videoDecoderBadData, LibAVError("libavcodec's HEVC decoder does not open", code).description)
+                isExhausted ? .allocationFailed : .videoDecoderBadData,
+                LibAVError("libavcodec's HEVC decoder does not open", code).description)
         }
     }
 

@@ -35,7 +35,7 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let appliesHDRMetadata = PropertyKey(rawValue: "AppliesPerFrameHDRDisplayMetadata")
     /// The highest temporal level whose pictures are decoded, 0…6; 6 is all of them (own key).
     public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
-    /// Threads that the decoder may use; 0 is one per processor.
+    /// Threads that the decoder may use; 0 is one per processor, up to 16.
     public static let threadCount = PropertyKey(rawValue: "ThreadCount")
     /// The DRM fourcc of the pictures; read-only (own key).
     public static let pixelFormatOfFrames = PropertyKey(rawValue: "PixelFormat")

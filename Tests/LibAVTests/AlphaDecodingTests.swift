@@ -26,7 +26,7 @@ import Testing
 
     static let opaque = [UInt8](repeating: 255, count: 640 * 360)
 
-    @Test("all four planes are those of FFmpeg's two-layer decoder", arguments: [1, 4])
+    @Test("all four planes are those of FFmpeg's two-layer decoder", arguments: [1, 4, 16])
     func planes(threads: Int) throws {
         let result = try AlphaResult(try AlphaClip.committed(), threads: threads)
         for plane in 0..<4 {

@@ -317,6 +317,16 @@ private func path(
         try session.admit(packet(99), in: pools)
     }
 
+    /// A session's process has no memory for the stacks of more.
+    @Test(arguments: [Int64](17...20) + [32, 63, 64, 65, .max, -1])
+    func refusesThreadsOutsideTheRange(_ count: Int64) throws {
+        var session = try session()
+        let error = #expect(throws: SessionError.self) { try session.setProperties(["ThreadCount": .int(count)]) }
+        #expect(error?.status == .parameter && error?.reason.contains("from 0 to 16") == true)
+        try session.setProperties(["ThreadCount": .int(16)])
+        #expect(session.options.threads == 16)
+    }
+
     @Test func refusesPropertyChangesAfterTheFirstPacket() throws {
         var session = try session()
         try session.setProperties(["RealTime": .bool(true), "ThreadCount": .int(2)])

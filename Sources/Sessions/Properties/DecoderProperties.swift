@@ -2,6 +2,10 @@
 internal import HWDModel
 
 extension PropertyTable {
+    /// The most threads of a software decoder: as many as libavcodec starts by itself and recommends (MAX_AUTO_THREADS in
+    /// its pthread_internal.h). A session has slots for the pictures of as many, and memory for their stacks.
+    public static let maxDecoderThreads = 16
+
     /// The properties of decompression sessions.
     public static let decompression: [PropertySpec] = [
         PropertySpec(
@@ -12,8 +16,8 @@ extension PropertyTable {
             """),
         .priority(until: "the first packet"),
         PropertySpec(
-            .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
-            "Threads of the software decoder; 0 is one per processor."),
+            .threadCount, .integer(0...Int64(maxDecoderThreads)), default: .int(0), by: [.libavcodec],
+            "Threads of the software decoder; 0 is one per processor, up to \(maxDecoderThreads)."),
         PropertySpec(
             .maxTemporalLevel, .integer(0...Int64(LevelGate.highest)), default: .int(Int64(LevelGate.highest)),
             access: .live,

@@ -171,6 +171,34 @@ extension EndToEnd {
             #expect(plain.frames.allSatisfy { $0.description.sideData.isEmpty })
         }
 
+        @Test("Any number of threads in the range decodes the same pictures, with alpha too; others are refused")
+        func threads() throws {
+            let server = try TestDaemon()
+            let streams: [(CodedStream, PixelFormat?)] = [
+                (try CodedStream(frames: 40, in: server.folder), nil),
+                (try CodedStream(Clips.fixture("bbb_alpha.mov").path), .yuva),
+            ]
+            for (stream, format) in streams {
+                func open(_ count: Int64) throws -> Decoder {
+                    try Decoder(
+                        server.daemon, stream, pixelFormat: format, properties: [.threadCount: .int(count)])
+                }
+                var expected: [DecodedSamples]?
+                for count: Int64 in [1, 2, 16, 0] {
+                    let decoder = try open(count)
+                    try decoder.decode(stream)
+                    #expect(decoder.frames.count == stream.units.count, "\(count) threads")
+                    #expect(decoder.frames == expected ?? decoder.frames, "\(count) threads")
+                    expected = decoder.frames
+                }
+                for count: Int64 in [17, 32, 64] {
+                    let error = #expect(throws: ClientError.self) { _ = try open(count) }
+                    #expect(error?.code == .session(.parameter), "\(count) threads")
+                    #expect(error?.reason.contains("from 0 to 16") == true, "\(count) threads")
+                }
+            }
+        }
+
         @Test("Pictures carry their Dolby Vision RPUs byte for byte")
         func dolbyVision() throws {
             let server = try TestDaemon()
