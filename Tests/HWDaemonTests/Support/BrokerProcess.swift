@@ -76,8 +76,8 @@ final class BrokerProcess {
                 "STATE_DIRECTORY": folder, "VK_DRIVER_FILES": "/dev/null/none",
                 "HWDAEMON_CAPABILITIES_DIR": "/dev/null/none",
             ]
-                .merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
-                .merging(environment) { $1 },
+            .merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
+            .merging(environment) { $1 },
             files: [.init(log, as: 2)])
         try waitFor("the broker to listen") { (try? UnixSocket.connect(to: socket)) != nil }
     }
