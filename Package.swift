@@ -276,7 +276,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
+            name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions"],
             swiftSettings: common),
         .testTarget(
             name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel", "HWDWire"],

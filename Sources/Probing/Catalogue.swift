@@ -105,9 +105,30 @@ struct Catalogue {
         }
     }
 
-    private static func decode(_ document: PropertyValue) throws(SessionError) -> Capabilities {
-        let capabilities = try JSON.decode(Capabilities.self, from: JSON.encode(document))
+    /// The catalogue of a merged document.
+    ///
+    /// - Throws: `Parameter`, naming the entry by its id: its number in the document is not that in a file.
+    static func decode(_ document: PropertyValue) throws(SessionError) -> Capabilities {
+        let capabilities: Capabilities
+        do throws(SessionError) {
+            capabilities = try JSON.decode(Capabilities.self, from: JSON.encode(document))
+        } catch {
+            guard case .object(let fields) = document else { throw error }
+            try check(fields["paths"], Capabilities.Path.self)
+            try check(fields["quirks"], Capabilities.Quirk.self)
+            throw error
+        }
         try capabilities.validate()
         return capabilities
+    }
+
+    private static func check<Entry: Decodable>(_ list: PropertyValue?, _ type: Entry.Type) throws(SessionError) {
+        guard case .array(let entries)? = list else { return }
+        for entry in entries {
+            guard case .object(let fields) = entry, case .string(let id)? = fields["id"] else { continue }
+            do throws(SessionError) {
+                _ = try JSON.decode(type, from: JSON.encode(entry))
+            } catch { throw SessionError(error.status, "\(id): \(error.reason)") }
+        }
     }
 }
