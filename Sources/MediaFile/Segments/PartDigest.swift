@@ -26,12 +26,12 @@ public enum PartDigest {
     static func write(to file: AtomicFile, packets: String) throws(MediaError) {
         let head = MovieFile.head(file.descriptor)
         guard let place = place(of: blank, in: head) else {
-            throw MediaError(.io, "\(file.path) cannot be written: its annotation cannot be read")
+            throw MediaError(.cannotWrite, "\(file.path) cannot be written: its annotation cannot be read")
         }
         let text = Array(try digest(head, place, packets).utf8)
         let error = text.withUnsafeBytes { PositionedIO.write(file.descriptor, $0, at: Int64(place.lowerBound)) }
         guard error == 0 else {
-            throw MediaError(.io, "\(file.path) cannot be written: \(MediaError.text(ofErrno: error))")
+            throw MediaError(.cannotWrite, "\(file.path) cannot be written: \(MediaError.text(ofErrno: error))")
         }
     }
 
