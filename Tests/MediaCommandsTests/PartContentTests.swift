@@ -201,8 +201,8 @@ import Testing
                     try overwrite(path, at: range.lowerBound, bytes[range].map { $0 ^ 0x55 })
                 }
                 // The movie box was read before, and packets are read ahead of the one that is written.
-                if number == nil { #expect((error == nil) == (index == 1), "\(range): \(error?.reason ?? "joined")") }
-                #expect(error?.exitStatus ?? .badInput == .badInput, "\(error?.reason ?? "")")
+                if number == nil { #expect((error == nil) == (index == 1), "\(range)") }
+                if let error { #expect(error.exitStatus == .badInput, "\(error.reason)") }
             }
         }
     }

@@ -162,8 +162,8 @@ package struct CommandFailure: Error {
 
     /// Exit codes of files, the worst first: what concerns all files comes before what concerns one.
     private static let severity: [ExitStatus] = [
-        .software, .protocolError, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage, .noInput,
-        .badInput,
+        .software, .protocolError, .unavailable, .noPermission, .tryLater, .cannotCreate, .ioError, .usage,
+        .noInput, .badInput,
     ]
 
     /// The failure with the worst exit code, the first of several; nil without any.

@@ -2,8 +2,10 @@
 internal import HWDModel
 
 extension PropertyTable {
-    /// The most threads of a software decoder: as many as libavcodec starts by itself and recommends (MAX_AUTO_THREADS in
-    /// its pthread_internal.h). A session has slots for the pictures of as many, and memory for their stacks.
+    /// The most threads of a software decoder.
+    ///
+    /// libavcodec starts no more by itself and recommends no more (MAX_AUTO_THREADS in its pthread_internal.h). A session has
+    /// slots for the pictures of as many, and memory for their stacks.
     public static let maxDecoderThreads = 16
 
     /// The properties of decompression sessions.
