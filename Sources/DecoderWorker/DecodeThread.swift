@@ -32,7 +32,7 @@ struct DecodeThread {
     private var mappings = MappingHistory()
     var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
-    private var priority = ThreadPriority()
+    private var priority: ThreadPriority
     var lastPicture: UInt64 = 0
     var isHardware: Bool
     /// Whether hardware has decoded a picture.
@@ -59,6 +59,7 @@ struct DecodeThread {
         self.worker = worker
         self.tasks = tasks
         self.decoder = decoder
+        priority = ThreadPriority(worker.port.realTime)
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.hardware
@@ -95,7 +96,9 @@ struct DecodeThread {
         switch task {
         case .decode(let packet):
             // Before libavcodec starts threads, which have this thread's priority.
-            priority.lower(to: worker.withSession { $0.priority })
+            if let notice = priority.lower(to: worker.withSession { $0.priority }) {
+                worker.withSession { $0.addNotice(notice) }
+            }
             try decode(packet)
             if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
         case .change(let format): try reader.change(to: format)

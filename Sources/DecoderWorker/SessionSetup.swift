@@ -100,7 +100,7 @@ struct SessionSetup {
             fallbackReason: choice.fallbackReason, width: request.format.width, height: request.format.height,
             pixelFormat: Self.pixelFormat(request, isSemiPlanar: isSemiPlanar).rawValue,
             maxPacketsInFlight: DecompressionSession.maxPacketsInFlight,
-            maxFramesInFlight: DecompressionSession.maxFramesInFlight)
+            maxFramesInFlight: DecompressionSession.maxFramesInFlight, priorityReason: start.realTime?.refusal)
     }
 
     /// The report to the broker.

@@ -61,7 +61,9 @@ struct EncodeThread {
     private var lastTask = MonotonicTime.now
     /// What the first of two passes collects; nil where frames are coded once.
     private var statistics: X265Statistics?
-    private var priority = ThreadPriority()
+    private var priority: ThreadPriority
+    /// Why the threads do not run before others although the properties set before the encoder opened ask for it.
+    private var priorityNote: String?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -69,6 +71,7 @@ struct EncodeThread {
         self.worker = worker
         self.tasks = tasks
         self.arena = arena
+        priority = ThreadPriority(worker.port.realTime)
         notes = worker.hardware?.notes ?? []
     }
 
@@ -165,7 +168,7 @@ struct EncodeThread {
 
     private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
         // Before libx265 starts threads, which have this thread's priority.
-        priority.lower(to: worker.priority)
+        priorityNote = priority.lower(to: worker.priority)
         if let settings = configuration.conversion {
             let conversion = try InputConversion(settings, worker.scaling, configuration, worker.vulkan)
             worker.publish(conversion)
@@ -219,7 +222,7 @@ struct EncodeThread {
         guard let encoder else { return }
         let current =
             encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? metadataNotes)
-            + (sampler?.notes ?? samplerNote.map { [$0] } ?? [])
+            + (sampler?.notes ?? samplerNote.map { [$0] } ?? []) + (priorityNote.map { [$0] } ?? [])
         if current != notes {
             notes = current
             worker.publish(notices: notes)

@@ -168,7 +168,7 @@ struct SessionSetup {
             session: start.session, encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
             fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
             maxPacketsInFlight: PacketArena.maxPackets, maxFramesHeld: delay?.framesHeld,
-            reorderDepth: delay?.reorderDepth)
+            reorderDepth: delay?.reorderDepth, priorityReason: start.realTime?.refusal)
     }
 
     /// What the encoder holds back; nil where its settings cannot be determined before it opens.

@@ -53,12 +53,13 @@ struct TransferThread {
     private var converters: [(key: Key, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
-    private var priority = ThreadPriority()
+    private var priority: ThreadPriority
 
     init(worker: WorkerSession, tasks: WorkQueue<TransferTask>, opened: OpenConverter) {
         self.worker = worker
         self.tasks = tasks
         gpu = opened.gpu
+        priority = ThreadPriority(worker.port.realTime)
         converters = [(Key(scaling: worker.setup.conversion.options.scaling), opened.converter)]
     }
 
@@ -72,7 +73,7 @@ struct TransferThread {
             switch popped {
             case .element(.convert(let frame)):
                 // The CPU's threads for a frame have this thread's priority.
-                priority.lower(to: worker.priority)
+                if let notice = priority.lower(to: worker.priority) { worker.publish(notice: notice) }
                 begin(frame)
             case .element(.finish(let sequence)):
                 finishAll()

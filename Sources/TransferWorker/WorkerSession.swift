@@ -116,6 +116,11 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         settings.withLock { $0.properties.publish(.pixelTransferMemory, use.map { .string($0.text) }) }
     }
 
+    /// Publishes what differs from the settings.
+    func publish(notice: String) {
+        settings.withLock { $0.properties.publish(.notices, .string(notice)) }
+    }
+
     /// Answers a frame that was converted, or that could not be.
     func answer(_ frameID: UInt64, _ failure: SessionError?, bytes: Int) {
         state.withLock { $0.release(frameID) }

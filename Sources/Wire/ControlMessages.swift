@@ -161,11 +161,15 @@ public enum CreateCompressionSession: ControlMethod {
         public var maxFramesHeld: Int?
         /// sps_max_num_reorder_pics, as the properties of the call determine it; nil from an older daemon.
         public var reorderDepth: Int?
+        /// Why the session's threads do not run before others, where `RealTime` asks for it.
+        public var priorityReason: String?
 
         public init(
             session: String, encoderID: String, usingHardware: Bool, fallbackReason: String?,
-            maxFramesInFlight: Int, maxPacketsInFlight: Int, maxFramesHeld: Int? = nil, reorderDepth: Int? = nil
+            maxFramesInFlight: Int, maxPacketsInFlight: Int, maxFramesHeld: Int? = nil, reorderDepth: Int? = nil,
+            priorityReason: String? = nil
         ) {
+            self.priorityReason = priorityReason
             self.maxFramesHeld = maxFramesHeld
             self.reorderDepth = reorderDepth
             self.session = session
@@ -185,6 +189,7 @@ public enum CreateCompressionSession: ControlMethod {
             case maxPacketsInFlight = "max_packets_in_flight"
             case maxFramesHeld = "max_frames_held"
             case reorderDepth = "reorder_depth"
+            case priorityReason = "priority_reason"
         }
     }
 }

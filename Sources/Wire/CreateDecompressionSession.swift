@@ -71,11 +71,15 @@ public enum CreateDecompressionSession: ControlMethod {
         public var maxPacketsInFlight: Int
         /// The limit of pictures that the worker has sent and the client not released.
         public var maxFramesInFlight: Int
+        /// Why the session's threads do not run before others, where `RealTime` asks for it.
+        public var priorityReason: String?
 
         public init(
             session: String, decoderID: String, usingHardware: Bool, fallbackReason: String?, width: Int,
-            height: Int, pixelFormat: String, maxPacketsInFlight: Int, maxFramesInFlight: Int
+            height: Int, pixelFormat: String, maxPacketsInFlight: Int, maxFramesInFlight: Int,
+            priorityReason: String? = nil
         ) {
+            self.priorityReason = priorityReason
             self.session = session
             self.decoderID = decoderID
             self.usingHardware = usingHardware
@@ -95,6 +99,7 @@ public enum CreateDecompressionSession: ControlMethod {
             case pixelFormat = "pixel_format"
             case maxPacketsInFlight = "max_packets_in_flight"
             case maxFramesInFlight = "max_frames_in_flight"
+            case priorityReason = "priority_reason"
         }
     }
 }

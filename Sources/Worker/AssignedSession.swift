@@ -13,6 +13,7 @@ public final class AssignedSession {
     public let stats: StatsPage
     /// The memory that the session takes.
     public let memory: MemoryLedger
+    private let realTime: RealTimeShare
 
     private let kind: SessionKind
     private let sandbox: SandboxRequest
@@ -24,13 +25,14 @@ public final class AssignedSession {
     /// A session whose sandbox holds already.
     init(
         _ kind: SessionKind, _ start: WorkerStart, _ sandbox: SandboxRequest, stats: StatsPage,
-        memory: MemoryLedger, connection: consuming OwnedFD, signals: SignalFD
+        memory: MemoryLedger, realTime: RealTimeShare, connection: consuming OwnedFD, signals: SignalFD
     ) {
         self.kind = kind
         self.start = start
         self.sandbox = sandbox
         self.stats = stats
         self.memory = memory
+        self.realTime = realTime
         self.signals = signals
         self.connection = consume connection
     }
@@ -65,8 +67,8 @@ public final class AssignedSession {
         // From here on the broker counts the call as answered.
         stats.set(.heartbeatNs, MonotonicTime.now.nanoseconds)
         return try SessionPort(
-            kind: kind, limits: start.limits, stats: stats, memory: memory, signals: signals,
-            connection: connection)
+            kind: kind, limits: start.limits, stats: stats, memory: memory, realTime: realTime,
+            signals: signals, connection: connection)
     }
 
     /// Answers the Create call with an error and ends the process.

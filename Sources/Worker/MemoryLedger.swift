@@ -24,23 +24,24 @@ public final class MemoryLedger: Sendable {
         var bound: UInt64?
         /// The largest picture that the broker knows of, in bytes.
         var picture: UInt64 = 0
-        /// Answers to earlier questions that did not come in time.
-        var late = 0
         /// Ends the session; it asks no more.
         var refusal: SessionError?
     }
 
-    /// How long the broker may take to answer.
-    private static let timeout = Duration.seconds(5)
     /// The least that is asked for beyond the need.
     private static let step: UInt64 = 16 << 20
 
     private let kind: SessionKind
     private let process: ProcessMemory?
     private let stats: StatsPage
+    private let questions: BrokerQuestions
     private let state: Mutex<State>
 
-    init(_ kind: SessionKind, _ limits: WorkerLimits, process: ProcessMemory?, stats: StatsPage) {
+    init(
+        _ kind: SessionKind, _ limits: WorkerLimits, process: ProcessMemory?, stats: StatsPage,
+        questions: BrokerQuestions
+    ) {
+        self.questions = questions
         self.kind = kind
         self.process = process
         self.stats = stats
@@ -122,30 +123,14 @@ public final class MemoryLedger: Sendable {
     /// Asks the broker for `needed` bytes altogether; a session whose broker is gone has no limit.
     private func ask(_ needed: UInt64, _ state: inout State) throws(SessionError) {
         let wanted = needed + max(needed / 4, Self.step)
-        do throws(TransportError) {
-            // Each question has one answer, in order; those to earlier questions may have come meanwhile.
-            while case .bytes = try PacketSocket.receive(from: WorkerDescriptor.broker) {
-                state.late = max(state.late - 1, 0)
-            }
-        } catch { return state.granted = nil }
-        guard WorkerStartup.report(.memory(needed: needed, wanted: wanted, picture: state.picture)) else {
-            return state.granted = nil
+        let question = WorkerReport.memory(needed: needed, wanted: wanted, picture: state.picture)
+        let grant: MemoryGrant
+        switch questions.ask(question, MemoryGrant.self) {
+        case .answered(let answer): grant = answer
+        // The broker will count the request. Until then the session goes on.
+        case .unanswered: return state.granted = needed
+        case .gone: return state.granted = nil
         }
-        var packet = PacketSocket.Packet.endOfFile
-        let deadline = MonotonicTime.now + Self.timeout
-        do throws(TransportError) {
-            packet = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
-            while state.late > 0, case .bytes = packet {
-                state.late -= 1
-                packet = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
-            }
-        } catch {
-            // The broker is late; it will count the request when it reads it. Until then the session goes on.
-            state.late += 1
-            return state.granted = needed
-        }
-        guard case .bytes(let bytes) = packet else { return state.granted = nil }
-        guard let grant = try? JSON.decode(MemoryGrant.self, from: bytes) else { return state.granted = needed }
         (state.granted, state.bound) = (grant.granted, grant.bound)
         if let granted = grant.granted, granted < needed {
             let refusal = SessionError(kind.notAvailableNow, grant.refusal ?? "the daemon grants no more memory")

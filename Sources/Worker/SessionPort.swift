@@ -12,6 +12,8 @@ public final class SessionPort: @unchecked Sendable {
     public let stats: StatsPage
     /// The memory that the session takes.
     public let memory: MemoryLedger
+    /// Whether the session's threads may run before others.
+    public let realTime: RealTimeShare
 
     private static let clientIsGone = "the client closed the connection"
     /// Bytes that a reply's body may have: a payload less the reply's own fields.
@@ -31,13 +33,14 @@ public final class SessionPort: @unchecked Sendable {
     private let ending = Mutex(())
 
     init(
-        kind: SessionKind, limits: WorkerLimits, stats: StatsPage, memory: MemoryLedger, signals: SignalFD,
-        connection: consuming OwnedFD
+        kind: SessionKind, limits: WorkerLimits, stats: StatsPage, memory: MemoryLedger, realTime: RealTimeShare,
+        signals: SignalFD, connection: consuming OwnedFD
     ) throws(SystemError) {
         self.kind = kind
         self.limits = limits
         self.stats = stats
         self.memory = memory
+        self.realTime = realTime
         self.signals = signals
         channel = SessionChannel(try MessageChannel(connection))
     }

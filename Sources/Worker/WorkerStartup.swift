@@ -40,10 +40,12 @@ public enum WorkerStartup {
                     from: WorkerDescriptor.broker, into: &bytes, deadline: MonotonicTime.now + startTimeout)
             else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
-            let ledger = MemoryLedger(kind, start.limits, process: memory, stats: stats)
+            let questions = BrokerQuestions()
+            let ledger = MemoryLedger(kind, start.limits, process: memory, stats: stats, questions: questions)
             try serve(
                 AssignedSession(
-                    kind, start, sandbox, stats: stats, memory: ledger, connection: connection, signals: signals))
+                    kind, start, sandbox, stats: stats, memory: ledger,
+                    realTime: RealTimeShare(start.realTime, questions), connection: connection, signals: signals))
         } catch {
             // Before the Create reply the client only sees the connection close; the daemon logs this reason.
             let reason = "the \(kind.noun) process could not start: \(error)"

@@ -85,6 +85,14 @@ struct MetricsTests {
         }
     }
 
+    @Test func countsSessionsThatHaveNoPlaceAmongThoseWithRealTime() {
+        var metrics = Metrics(now: Self.start)
+        for kind in [SessionKind.compression, .transfer, .compression] { metrics.lowered(kind) }
+        let text = text(metrics)
+        #expect(text.contains("\nhwdaemon_real_time_lowered_total{kind=\"compression\"} 2\n"))
+        #expect(text.contains("\nhwdaemon_real_time_lowered_total{kind=\"transfer\"} 1\n"))
+    }
+
     @Test(
         "Replaces numbers in reasons and keeps names",
         arguments: [

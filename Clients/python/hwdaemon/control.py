@@ -265,6 +265,7 @@ class CompressionCreated:
     fallback_reason: Optional[str] = None
     max_frames_held: Optional[int] = None
     reorder_depth: Optional[int] = None
+    priority_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,7 @@ class DecompressionCreated:
     max_packets_in_flight: int
     max_frames_in_flight: int
     fallback_reason: Optional[str] = None
+    priority_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -161,11 +161,13 @@ extension Broker {
 extension SessionRegistry.Limits {
     /// The limits that an administrator sets.
     ///
-    /// - Parameter isPrivate: whether the daemon serves its own user only, who may have all of the memory.
+    /// - Parameter isPrivate: whether the daemon serves its own user only, who takes nothing from others.
     init(_ settings: Settings, isPrivate: Bool) {
         let memory = settings.maxMemory.resolved(available: MemoryLimit.available)
         self.init(
             quota: UserQuota(total: settings.maxSessions, perUser: settings.maxSessionsPerUser),
-            memory: MemoryQuota(total: memory, isForOneUser: isPrivate))
+            memory: MemoryQuota(total: memory, isForOneUser: isPrivate),
+            realTimePerUser: isPrivate
+                ? nil : settings.maxRealTimeSessionsPerUser.resolved(processors: Broker.processors))
     }
 }

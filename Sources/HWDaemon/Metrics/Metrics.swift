@@ -26,6 +26,7 @@ struct Metrics {
     private var refused = LabelledCounter("kind", "code", "reason")
     private var restarts = LabelledCounter("cause", "to")
     private var fallbacks = LabelledCounter("reason")
+    private var lowered = LabelledCounter("kind")
     private var wrongOutputs = LabelledCounter("encoder")
     private var deaths = LabelledCounter("signal")
     private var forbidden = LabelledCounter("kind", "call")
@@ -59,6 +60,9 @@ struct Metrics {
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
         past += work
     }
+
+    /// Counts a session with RealTime whose threads do not run before others.
+    mutating func lowered(_ kind: SessionKind) { lowered.count(kind.rawValue) }
 
     /// Counts a sample of an encoder's output that was found wrong.
     mutating func foundWrong(_ encoder: String?) { wrongOutputs.count(encoder ?? "unknown") }
@@ -95,9 +99,7 @@ struct Metrics {
             Self.seconds(present.now.nanoseconds(since: started)))
         text.gauge("hwdaemon_sessions_running", "Sessions that are running.", present.running)
         text.gauge("hwdaemon_sessions_waiting", "Sessions that wait for a place.", present.waiting)
-        text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
-        text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.quota.total)
-        text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.quota.perUser)
+        addLimits(present.limits.quota, to: &text)
         addMemory(present, to: &text)
         text.gauge(
             "hwdaemon_connections_open", "Connections that were not handed to a session's process.",
@@ -112,6 +114,10 @@ struct Metrics {
         text.counter("hwdaemon_sessions_refused", "Sessions refused before a process was started.", refused)
         text.counter(
             "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
+        text.counter(
+            "hwdaemon_real_time_lowered",
+            "Sessions with RealTime that run as normal ones, because their user has its share of such sessions.",
+            lowered)
         text.counter(
             "hwdaemon_session_restarts",
             "Sessions that continued in another process, by what ended the one before and by what serves them now.",
@@ -133,6 +139,12 @@ struct Metrics {
         text.sample("hwdaemon_probe_duration_seconds_sum", [], Self.seconds(probeNanoseconds))
         text.counter("hwdaemon_reloads", "Attempts to reload the configuration.", reloads)
         return text.finished
+    }
+
+    private func addLimits(_ quota: UserQuota, to text: inout OpenMetrics) {
+        text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
+        text.sample("hwdaemon_sessions_limit", [("scope", "all")], quota.total)
+        text.sample("hwdaemon_sessions_limit", [("scope", "user")], quota.perUser)
     }
 
     private func addMemory(_ present: Present, to text: inout OpenMetrics) {

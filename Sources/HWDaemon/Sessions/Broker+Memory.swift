@@ -42,5 +42,5 @@ extension Broker {
         return MemoryGrant(granted: decision.granted, bound: bound, refusal: reason)
     }
 
-    private static let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+    static let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
 }

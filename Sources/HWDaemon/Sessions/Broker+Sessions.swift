@@ -94,7 +94,8 @@ extension Broker {
         let memory = try admit(request)
         var start = workerStart(id, request.call, parameters, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
-        start.notices = restart?.notices(parameters.kind) ?? []
+        start.realTime = decideRealTime(parameters, uid: request.connection.peer.uid)
+        start.notices = (restart?.notices(parameters.kind) ?? []) + [start.realTime?.refusal].compactMap(\.self)
         start.firstCodecID = restart?.past.first?.failure.codecID
         if parameters.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
         let expected = expectedHardware(parameters, request.snapshot, previous: start.firstCodecID)
@@ -116,7 +117,8 @@ extension Broker {
                 pixelFormat: parameters.pixelFormat, converts: parameters.converts, created: .now,
                 pictureBytes: parameters.pictureBytes,
                 memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
-                past: restart?.past ?? [], continues: restart?.session))
+                past: restart?.past ?? [], continues: restart?.session,
+                isRealTime: start.realTime.map { $0.refusal == nil } ?? false))
         if restart != nil, expected != nil, parameters.checksOutput { startOutputCheck(of: id) }
         return worker
     }
@@ -190,6 +192,7 @@ extension Broker {
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
+                    realTime: { [weak self] in self?.decideRealTime(of: id) ?? RealTimeDecision() },
                     sample: { [weak self] in self?.check($0, of: id) ?? false },
                     unanswered: { [weak self] in self?.registry.giveBack(by: id) },
                     end: { [weak self] in self?.ended(id, $0) }))

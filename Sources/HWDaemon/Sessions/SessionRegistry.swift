@@ -11,6 +11,8 @@ struct SessionRegistry {
         var quota = UserQuota(total: 64, perUser: 16)
         /// The memory of the sessions that run at once.
         var memory = MemoryQuota.unlimited
+        /// Sessions of one user whose threads may run before others; nil for no limit.
+        var realTimePerUser: Int?
         /// How long a result is kept.
         var resultLifetime = Duration.seconds(60)
         /// Results kept for one user; the oldest is dropped first.
@@ -46,6 +48,8 @@ struct SessionRegistry {
         var past: [Past] = []
         /// The session that it continues.
         var continues: String?
+        /// Whether its threads may run before others.
+        var isRealTime = false
 
         /// Luma samples of a picture; 0 until they are known.
         var samples: Double {
@@ -148,6 +152,26 @@ struct SessionRegistry {
                     + "\(quota.perUser) (MaxSessionsPerUser)"
                     + (quota.perUser == 1 ? ", and a transcode of HEVC needs two" : ""))
         }
+    }
+
+    /// Why the threads of one more session of a user may not run before others; nil where they may.
+    ///
+    /// Such threads get nearly all of a processor, so that without a limit one user leaves the others none.
+    /// - Parameter leaving: sessions that do not count, because they are about to end.
+    func realTimeRefusal(uid: UInt32, leaving: Set<String>) -> String? {
+        guard let limit = limits.realTimePerUser else { return nil }
+        let own = running.values.count { $0.uid == uid && $0.isRealTime && !leaving.contains($0.id) }
+        guard own >= limit else { return nil }
+        let sessions = own == 1 ? "1 such session" : "\(own) such sessions"
+        return "user \(uid) has \(sessions), and the limit for one user is \(limit) (MaxRealTimeSessionsPerUser)"
+    }
+
+    /// Lets the threads of a running session run before others, or returns why they may not.
+    mutating func takeRealTime(_ id: String, leaving: Set<String>) -> String? {
+        guard let session = running[id], !session.isRealTime else { return nil }
+        if let refusal = realTimeRefusal(uid: session.uid, leaving: leaving) { return refusal }
+        running[id]?.isRealTime = true
+        return nil
     }
 
     /// Whether a session that failed still counts, so that one that continues it finds its place.

@@ -42,6 +42,8 @@ final class SessionWorker {
         var report: (WorkerReport) -> Void
         /// Called when the worker asks for memory; returns the answer.
         var memory: (Broker.MemoryRequest) -> MemoryGrant?
+        /// Called when the properties ask for threads that run before others; returns the answer.
+        var realTime: () -> RealTimeDecision
         /// Called with a sample of the encoder's output; false where none is expected.
         var sample: (OutputSample) -> Bool
         /// Called when the client may know that the process does not answer its call, although it has not ended yet.
@@ -158,6 +160,9 @@ final class SessionWorker {
     /// Whether the process says that it has answered the Create call.
     private var isAnswered: Bool { stats[.heartbeatNs] != 0 }
 
+    /// Whether its client has closed the connection.
+    var hasHungUp: Bool { hangUpTimer != nil }
+
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
 
@@ -260,9 +265,8 @@ final class SessionWorker {
         case .opening(let codecID): opening = codecID.printable(maxBytes: 256)
         case .memory(let needed, let wanted, let picture):
             let request = Broker.MemoryRequest(needed: needed, wanted: wanted, picture: picture)
-            guard let grant = handlers.memory(request), let bytes = try? JSON.encode(grant) else { return }
-            // A worker that does not read its answers waits in vain, and harms its own session only.
-            try? PacketSocket.send(bytes, to: channel.rawValue)
+            if let grant = handlers.memory(request) { answer(grant) }
+        case .realTime: answer(handlers.realTime())
         case .sample: break
         case .ended(let code, let reason):
             // If this comes before `created`, the worker itself replies to the call with the error.
@@ -278,6 +282,12 @@ final class SessionWorker {
             stall.setLimit(stallLimit)
             handlers.report(report)
         }
+    }
+
+    private func answer(_ answer: some Encodable) {
+        guard let bytes = try? JSON.encode(answer) else { return }
+        // A worker that does not read its answers waits in vain, and harms its own session only.
+        try? PacketSocket.send(bytes, to: channel.rawValue)
     }
 
     /// Returns the client's connection if the worker ended before it replied to the call; nil the second time.

@@ -77,6 +77,26 @@ extension SettingKind<MemoryLimit> {
     }
 }
 
+extension SettingKind<SessionShare> {
+    /// A number of sessions, or a share of the processors.
+    static func sessionShare(_ range: ClosedRange<Int>) -> SettingKind {
+        let count = SettingKind<Int>.count(range)
+        return SettingKind(takes: "\(count.takes), or 1% to 1000% of the processors") {
+            (text) throws(SettingFault) in
+            guard text.hasSuffix("%") else { return .count(try count.read(text)) }
+            guard let percent = Int(text.dropLast()), 1...1000 ~= percent else {
+                throw SettingFault("\(text) is out of range")
+            }
+            return .percent(percent)
+        } show: { share in
+            switch share {
+            case .count(let number): count.show(number)
+            case .percent(let percent): "\(percent)%"
+            }
+        }
+    }
+}
+
 extension SettingKind<Duration> {
     private static let units = ["": 1, "s": 1, "ms": 0.001, "min": 60, "h": 3600]
 

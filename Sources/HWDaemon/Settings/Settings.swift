@@ -6,6 +6,7 @@ internal import Logging
 struct Settings: Hashable, Sendable {
     var maxSessions = 64
     var maxSessionsPerUser = 16
+    var maxRealTimeSessionsPerUser = SessionShare.percent(50)
     /// Zero: no limit.
     var maxHardwareSessions = 0
     var maxPoolBytesPerSession: UInt64 = 2 << 30
@@ -91,6 +92,9 @@ enum SettingsTable {
         SettingsRow(
             "MaxSessionsPerUser", \.maxSessionsPerUser, .count(1...4096),
             "Sessions of one user that may run at once."),
+        SettingsRow(
+            "MaxRealTimeSessionsPerUser", \.maxRealTimeSessionsPerUser, .sessionShare(0...4096),
+            "Sessions of one user whose threads may run before others (RealTime); further ones run as normal ones."),
         SettingsRow(
             "MaxHardwareSessions", \.maxHardwareSessions, .count(0...4096),
             "Sessions that encode or decode on one GPU at once; 0: no limit. Further ones use another GPU or software."

@@ -79,6 +79,8 @@ struct HandedSession: Codable, Hashable {
     var converts: Bool?
     /// The session that it continues.
     var continues: String?
+    /// Whether its threads may run before others.
+    var isRealTime: Bool?
     /// Nil while it runs.
     var end: End?
 }
@@ -96,7 +98,8 @@ extension HandedSession {
                     codecID: $0.failure.codecID, isHardware: $0.failure.isHardware, reason: $0.failure.reason,
                     cause: $0.cause)
             }, framesIn: 0, framesOut: 0, bytesOut: 0, frameRate: session.frameRate,
-            expectedCodecID: session.expectedCodecID, converts: session.converts, continues: session.continues)
+            expectedCodecID: session.expectedCodecID, converts: session.converts, continues: session.continues,
+            isRealTime: session.isRealTime)
     }
 
     init(_ result: SessionRegistry.Result) {
@@ -120,7 +123,7 @@ extension HandedSession {
                 SessionRegistry.Past(
                     failure: RestartPolicy.Failure(
                         codecID: $0.codecID, isHardware: $0.isHardware, reason: $0.reason), cause: $0.cause)
-            }, continues: continues)
+            }, continues: continues, isRealTime: isRealTime ?? false)
     }
 
     /// Its result; nil while it runs.

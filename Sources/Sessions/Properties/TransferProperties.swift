@@ -31,6 +31,8 @@ extension PropertyTable {
         PropertySpec(.pixelTransferDeviceReason, .text, access: .readOnly, "Why this device was chosen."),
         PropertySpec(.fallbackReason, .text, access: .readOnly, "Why it is not a GPU, when one was allowed."),
         PropertySpec(
+            .notices, .text, access: .readOnly, "What differs from the settings; null when there is nothing."),
+        PropertySpec(
             .pixelTransferMemory, .text, access: .readOnly,
             "How many pictures a GPU accessed in place, how many were copied, and why; null without a GPU."),
     ]

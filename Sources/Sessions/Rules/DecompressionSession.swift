@@ -79,6 +79,11 @@ public struct DecompressionSession: Sendable {
     /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
+    /// Adds a clause to `Notices`.
+    public mutating func addNotice(_ notice: String) {
+        publish(.notices, .string((properties.string(.notices).map { "\($0); " } ?? "") + notice))
+    }
+
     /// Whether a pool holds a packet in flight.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 

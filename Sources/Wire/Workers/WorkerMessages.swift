@@ -70,6 +70,8 @@ public struct WorkerStart: Codable, Sendable {
     public var loads: [HardwareLoad] = []
     /// The encoder, decoder or converter with which the client's session began, if this one continues another.
     public var firstCodecID: String?
+    /// Whether its threads may run before others, where the call asks for that (`RealTime`).
+    public var realTime: RealTimeDecision?
 
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
@@ -212,6 +214,21 @@ public struct MemoryGrant: Codable, Hashable, Sendable {
     }
 }
 
+/// The broker's decision whether a session's threads may run before others, at Create or as its answer to
+/// `WorkerReport.realTime`.
+public struct RealTimeDecision: Codable, Hashable, Sendable {
+    /// Why they run as a normal session's, a clause; nil where they may run before others.
+    public var refusal: String?
+
+    /// The session has one of its user's places.
+    public init() {}
+
+    /// A session whose threads run as a normal one's, for a reason.
+    public init(refusing reason: String) {
+        refusal = "the session's threads do not run before others although RealTime is set: \(reason)"
+    }
+}
+
 /// A packet from a session's worker to the broker.
 public enum WorkerReport: Codable, Sendable {
     /// An encoder, decoder or converter is about to be opened; its driver may crash or hang this process.
@@ -222,6 +239,9 @@ public enum WorkerReport: Codable, Sendable {
     /// The session takes more memory than it was granted and waits for a `MemoryGrant`: `needed` bytes altogether at least,
     /// `wanted` so that it asks less often; `picture` is the size of its pictures in bytes, 0 where that is not known.
     case memory(needed: UInt64, wanted: UInt64, picture: UInt64)
+    /// The session's properties ask for threads that run before others, which Create did not; waits for a
+    /// `RealTimeDecision`.
+    case realTime
     /// A sample of the encoder's output is to be checked.
     case sample(OutputSample)
     /// The session ends.
