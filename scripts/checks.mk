@@ -61,9 +61,10 @@ check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
-check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; as root also users against each other
+check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; as root also users against each other; hwctl killed while it writes
 	@$(SCRIPT)
 	@scripts/check-users
+	@scripts/check-kills
 
 check-soak: debug ## 2,000 sessions with faults; make soak has 10,000
 	@scripts/soak --sessions 2000 --processes 2 --fault-every 50

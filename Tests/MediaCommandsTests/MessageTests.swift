@@ -23,7 +23,8 @@ import Testing
         { ["info", "clip.mov", $0] }, { ["info", "clip.mov", "b", $0] }, { ["info", "clip.mov", "--\($0)"] },
         { ["info", "clip.mov", "--\($0)=1"] }, { ["--\($0)"] }, { [$0, "clip.mov"] },
         { ["encode", "--quality", $0, "in.mp4", "out.mov"] }, { ["encode", "--alpha=\($0)", "in.mp4", "out.mov"] },
-        { ["encode", "--property", $0, "in.mp4", "out.mov"] }, { ["encode", "--segment", $0, "in.mp4", "out.mov"] },
+        { ["encode", "--property", $0, "in.mp4", "out.mov"] },
+        { ["encode", "--segment", $0, "in.mp4", "out.mov"] },
         { ["encode", "--to", $0, "in.mp4", "-"] }, { ["decode", "--at", $0, "in.mov", "out.png"] },
         { ["decode", "in.mov", "out.y4m", "--background", $0] },
         { ["convert", "--size", $0, "--from", "nv12", "--to", "bgra8", "a", "b"] },
@@ -76,7 +77,8 @@ import Testing
 @Suite struct OutputRuleTests {
     @Test func severalFilesAreOneQuestion() {
         #expect(ReplaceArguments.question("a.mov", count: 1) == "hwctl: a.mov exists; replace it? [y/N] ")
-        #expect(ReplaceArguments.question("f-1.png", count: 90).contains("f-1.png and 89 more exist; replace them?"))
+        #expect(
+            ReplaceArguments.question("f-1.png", count: 90).contains("f-1.png and 89 more exist; replace them?"))
         #expect(ReplaceArguments.refusal("a.mov", count: 1) == "a.mov exists and is not replaced")
         #expect(ReplaceArguments.refusal("f-1.png", count: 2) == "f-1.png and 1 more exist and are not replaced")
     }

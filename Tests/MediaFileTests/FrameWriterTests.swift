@@ -67,7 +67,7 @@ import Testing
             setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
             let writer = try FrameWriter(path: path)
             do {
-                try FrameWriterTests.write(writer.isPNG && path.contains("%") ? 3 : 1, to: writer, endsWithNoise: true)
+                try FrameWriterTests.write(path.contains("%") ? 3 : 1, to: writer, endsWithNoise: true)
                 try writer.finish()
             } catch let error as MediaError where error.kind == .cannotWrite {
                 exit(error.exitStatus.rawValue)

@@ -82,11 +82,13 @@ struct ReplaceArguments: ParsableArguments {
     }
 
     static func refusal(_ first: String, count: Int) -> String {
-        count == 1 ? "\(first) exists and is not replaced" : "\(first) and \(count - 1) more exist and are not replaced"
+        count == 1
+            ? "\(first) exists and is not replaced" : "\(first) and \(count - 1) more exist and are not replaced"
     }
 
     static func question(_ first: String, count: Int) -> String {
-        let what = count == 1 ? "\(first) exists; replace it?" : "\(first) and \(count - 1) more exist; replace them?"
+        let what =
+            count == 1 ? "\(first) exists; replace it?" : "\(first) and \(count - 1) more exist; replace them?"
         return "hwctl: \(what) [y/N] "
     }
 }

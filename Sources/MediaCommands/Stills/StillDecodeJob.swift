@@ -44,8 +44,7 @@ struct StillDecodeJob {
         interruption.onSignal {}
         // Before the input: an output that cannot be written is reported before anything is decoded.
         let group = request.exif.map { _ in FileGroup(replaces: request.replaces) }
-        let output = try StillOutput(
-            request.output, inputs: [input.path], replaces: request.replaces, group: group)
+        let output = try StillOutput(request.output, of: input, replaces: request.replaces, group: group)
         let id = try input.picture(request.item)
         // Printed once the output is complete: a picture that cannot be decoded has one line, its error.
         var notes: [String] = []

@@ -29,8 +29,8 @@ struct StillOutput {
     var isPNG: Bool { writer?.isPNG ?? false }
 
     /// - Throws: what opening the file throws.
-    init(_ path: String, inputs: [String], replaces: Bool, group: FileGroup?) throws(MediaError) {
-        (self.path, self.inputs, self.replaces, self.group) = (path, inputs, replaces, group)
+    init(_ path: String, of input: StillInput, replaces: Bool, group: FileGroup?) throws(MediaError) {
+        (self.path, inputs, self.replaces, self.group) = (path, [input.path], replaces, group)
         writer =
             StillDecodeJob.isJPEG(path)
             ? nil : try FrameWriter(path: path, inputs: inputs, replaces: replaces, group: group)

@@ -69,7 +69,9 @@ public final class FrameWriter {
         /// Nil for other outputs.
         init?(_ path: String) {
             let name = path.split(separator: "/").last ?? ""
-            guard OutputPath.fileExtension(path) == "png", let pattern = ImageSeries.Pattern(name) else { return nil }
+            guard OutputPath.fileExtension(path) == "png", let pattern = ImageSeries.Pattern(name) else {
+                return nil
+            }
             (directory, self.pattern) = (String(path.dropLast(name.count)), pattern)
         }
 

@@ -16,12 +16,12 @@ public enum WholeFile {
     public static func write(
         _ bytes: [UInt8], to path: String, inputs: [String] = [], replaces: Bool = true, group: FileGroup? = nil
     ) throws(MediaError) {
-        let file =
-            if let group {
-                try group.file(path: path, inputs: inputs)
-            } else {
-                try AtomicFile(path: path, inputs: inputs, replaces: replaces)
-            }
+        let file: AtomicFile
+        if let group {
+            file = try group.file(path: path, inputs: inputs)
+        } else {
+            file = try AtomicFile(path: path, inputs: inputs, replaces: replaces)
+        }
         let sink = ByteSink.file(file)
         try sink.write(bytes)
         try sink.finish(sync: false)

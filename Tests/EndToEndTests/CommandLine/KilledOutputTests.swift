@@ -81,7 +81,8 @@ extension EndToEndFaults {
             let series = folder.path("f-%03d.png")
             let input = Clips.fixture("bframes.mp4").path
             let refusal = try Programs.hwctl(["decode", "--no-overwrite", input, series])
-            #expect(refusal.status == 73 && refusal.errors.contains("f-001.png and 2 more exist"), "\(refusal.errors)")
+            let errors = refusal.errors
+            #expect(refusal.status == 73 && errors.contains("f-001.png and 2 more exist"), "\(errors)")
             #expect(try Programs.hwctl(["decode", "--skip-existing", input, series]).status == 0)
             #expect(isUnchanged, "\(folder.contents)")
         }
@@ -97,7 +98,9 @@ extension EndToEndFaults {
         func pipes(_ line: String) throws {
             let pipe = folder.path("pipe.mov")
             try #require(mkfifo(pipe, 0o600) == 0)
-            let names = ["PIPE": pipe, "FILE": Clips.fixture("bframes.mp4").path, "out.mov": folder.path("out.mov")]
+            let names = [
+                "PIPE": pipe, "FILE": Clips.fixture("bframes.mp4").path, "out.mov": folder.path("out.mov"),
+            ]
             // Without a limit of its own: open(2) of a pipe without a writer waits for ever.
             let run = try Programs.hwctl(line.split(separator: " ").map { names[String($0)] ?? String($0) })
             #expect([64, 65].contains(run.status), "\(run.errors)")
