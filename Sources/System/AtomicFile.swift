@@ -98,7 +98,8 @@ public final class AtomicFile: @unchecked Sendable {
         }
     }
 
-    private static func directory(of file: String) -> String {
+    /// The part of a name before its last component, with the slash; `./` without one.
+    static func directory(of file: String) -> String {
         file.lastIndex(of: "/").map { String(file[...$0]) } ?? "./"
     }
 

@@ -15,24 +15,25 @@ public final class HiddenFolder {
     ///
     /// - Throws: `cannotCreate`.
     public init(beside output: String) throws(AtomicFile.Failure) {
-        let target = try AtomicFile.Target(output)
-        Leftovers.remove(in: target.directory)
-        (path, descriptor) = try Self.create(target)
+        let directory = AtomicFile.directory(of: output)
+        Leftovers.remove(in: directory)
+        (path, descriptor) = try Self.create(beside: output, in: directory)
     }
 
     private static func create(
-        _ target: AtomicFile.Target
+        beside output: String, in directory: String
     ) throws(AtomicFile.Failure) -> (path: String, descriptor: Int32) {
+        let last = output.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         // 40 characters have at most 160 bytes; a name may have 255.
-        let start = String(target.name.unicodeScalars.prefix(40))
+        let start = String(last.unicodeScalars.prefix(40))
         while true {
-            var name = FileName.bytes("\(target.directory).\(start)\(Leftovers.folderMark)XXXXXX")
+            var name = FileName.bytes("\(directory).\(start)\(Leftovers.folderMark)XXXXXX")
             var folder: Int32 = -1
             if mkdtemp(&name) != nil { folder = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
             guard folder >= 0 else {
                 let reason = AtomicFile.Failure.text(errno)
                 throw AtomicFile.Failure(
-                    .cannotCreate, "no folder for the parts of \(target.path) can be created: \(reason)")
+                    .cannotCreate, "no folder for the parts of \(output) can be created: \(reason)")
             }
             let path = FileName.string(name)
             if OwnerLock.keeps(folder, path) { return (path, folder) }

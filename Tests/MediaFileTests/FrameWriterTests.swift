@@ -65,8 +65,8 @@ import Testing
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1000, rlim_max: 1000)
             setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
-            let writer = try FrameWriter(path: path)
             do {
+                let writer = try FrameWriter(path: path)
                 try FrameWriterTests.write(path.contains("%") ? 3 : 1, to: writer, endsWithNoise: true)
                 try writer.finish()
             } catch let error as MediaError where error.kind == .cannotWrite {
