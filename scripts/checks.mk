@@ -61,10 +61,11 @@ check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
-check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; as root also users against each other; hwctl killed while it writes
+check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; as root also users against each other and on a busy machine; hwctl killed while it writes
 	@$(SCRIPT)
 	@scripts/check-users
 	@scripts/check-kills
+	@scripts/check-shares
 
 check-soak: debug ## 2,000 sessions with faults; make soak has 10,000
 	@scripts/soak --sessions 2000 --processes 2 --fault-every 50
