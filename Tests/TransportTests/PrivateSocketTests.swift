@@ -49,7 +49,8 @@ import Testing
             let long = folder + String(repeating: "/.", count: 50)
             let places: [String?] = [nil, "", ".", "/nonexistent", "\(folder)/file", long]
             for place in places {
-                #expect(try address(in: place).hasPrefix("@"), "\(place ?? "none")")
+                let address = try address(in: place)
+                #expect(address.hasPrefix("@"), "\(place ?? "none")")
             }
         }
     }
