@@ -120,9 +120,8 @@ enum { HWD_OPEN_PRIVATE = 1 };
 
 /*
  * Finds a daemon. `address` is a socket's path or "@name"; NULL: $HWDAEMON_SOCKET, else /run/hwdaemon/hwdaemon.sock. A private
- * daemon is started for NULL only, and only if $HWDAEMON_SOCKET is not set.
- * -ECONNREFUSED: no daemon listens; -EACCES: no permission, and which group has it, or another user listens who is not trusted;
- * -ENOENT: no hwdaemon program to start.
+ * daemon is started for NULL only, and only if $HWDAEMON_SOCKET is not set. -ECONNREFUSED: no daemon listens; -EACCES: no
+ * permission (and which group has it), or who listens is not trusted; -ENOENT: no hwdaemon program to start.
  */
 HWD_API int hwd_open(const char *address, uint32_t flags, hwd_daemon **daemon);
 /* Sessions that are still open stay usable, except those of a private daemon, which ends. NULL is allowed. */
