@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
+internal import Logging
 
 // Each user's share of sessions whose threads run before those of others (`RealTime`).
 extension Broker {
