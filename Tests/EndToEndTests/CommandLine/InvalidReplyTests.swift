@@ -16,7 +16,7 @@ extension EndToEnd {
             let listener = try UnixSocket.listen(path: folder.path("socket"))
             let number = listener.rawValue
             let isDone = Guarded(false)
-            let thread = try Thread.spawn(name: "server") {
+            let thread = try HWDTransport.Thread.spawn(name: "server") {
                 _ = eventually {
                     if isDone.value { return true }
                     guard let connection = try? UnixSocket.accept(number) else { return false }
