@@ -133,11 +133,11 @@ let package = Package(
                 "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDX265",
             ],
-            path: "Sources/Probing", exclude: ["trial-pictures.json"], swiftSettings: common,
+            path: "Sources/Probing", exclude: ["trial-pictures.json"], swiftSettings: common + optimizedSwift,
             plugins: ["HWDEmbedText"]),
         .target(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
-            path: "Sources/LibAV", swiftSettings: common),
+            path: "Sources/LibAV", swiftSettings: common + optimizedSwift),
         // What apps link.
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
@@ -202,7 +202,7 @@ let package = Package(
         .executableTarget(
             name: "hwdaemon-verify",
             dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
-            path: "Sources/VerifyWorker", swiftSettings: common),
+            path: "Sources/VerifyWorker", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
             dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],

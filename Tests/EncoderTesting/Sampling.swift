@@ -2,7 +2,7 @@
 import Glibc
 
 /// The cases of a test: one in `stride`, from the first on, in `make test`; all with HWDAEMON_TEST_ALL=1, as in
-/// `make check PARTS=cases`.
+/// `make check PARTS="cases receipts"`.
 public func sampled<Cases: Collection>(_ cases: Cases, oneIn stride: Int) -> [Cases.Element] {
     guard getenv("HWDAEMON_TEST_ALL") == nil else { return Array(cases) }
     return cases.enumerated().filter { $0.offset % stride == 0 }.map(\.element)

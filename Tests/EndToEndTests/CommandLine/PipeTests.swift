@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDEncoderTesting
 import HWDTransport
 import Testing
 
@@ -75,7 +76,7 @@ extension EndToEndFaults {
 
         @Test(
             "Containers on standard output hold pictures, times and sound",
-            arguments: ["nut", "matroska", "mpegts", "fmp4", "hevc"], ["", "--copy"])
+            arguments: sampled(pairs(["nut", "matroska", "mpegts", "fmp4", "hevc"], ["", "--copy"]), oneIn: 3))
         func outputs(_ format: String, _ copy: String) throws {
             let coded = "-c:v libx265 -preset ultrafast -x265-params log-level=none:keyint=10 -c:a aac"
             let input = try source(copy.isEmpty ? "-c:v ffv1 -c:a aac" : coded)
@@ -117,7 +118,9 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("Files in Matroska, MPEG-TS and NUT", arguments: ["mkv", "ts", "nut"], ["flac", "aac"])
+        @Test(
+            "Files in Matroska, MPEG-TS and NUT",
+            arguments: sampled(pairs(["mkv", "ts", "nut"], ["flac", "aac"]), oneIn: 5))
         func files(_ ending: String, _ sound: String) throws {
             let input = try source("-c:v ffv1 -c:a \(sound)")
             let output = path("out.\(ending)")

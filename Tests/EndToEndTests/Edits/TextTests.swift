@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDEncoderTesting
 import Testing
 
 extension EndToEndFaults {
@@ -41,8 +42,8 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "Text becomes the output's form, at the same times", arguments: ["subrip", "ass", "webvtt"],
-            ["mov", "mp4"])
+            "Text becomes the output's form, at the same times",
+            arguments: sampled(pairs(["subrip", "ass", "webvtt"], ["mov", "mp4"]), oneIn: 5))
         func converted(_ codec: String, _ ending: String) throws {
             let input = try clip(codec)
             for options in [["--copy"], ["--preset", "ultrafast"]] {

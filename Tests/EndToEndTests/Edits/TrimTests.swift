@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDEncoderTesting
 import Testing
 
 extension EndToEndFaults {
@@ -79,7 +80,7 @@ extension EndToEndFaults {
         }
 
         @Test("Trims at random times have ffmpeg's pictures and their sound", arguments: NumberedClip.all)
-        func trims(_ source: NumberedClip) throws { try trim(source, count: 4) }
+        func trims(_ source: NumberedClip) throws { try trim(source, count: 2) }
 
         @Suite struct Long {
             @Test(
@@ -133,12 +134,13 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "Exact copies have ffmpeg's pictures, others begin with a key frame", arguments: ["mov", "mp4", "mkv"])
+            "Exact copies have ffmpeg's pictures, others begin with a key frame",
+            arguments: sampled(["mov", "mkv", "mp4"], oneIn: 2))
         func copies(_ ending: String) throws {
             var source = NumberedClip.all[1]
             source.name = "in.\(ending)"
             try make(source)
-            for (start, duration) in [(1.23, 1.1), (2.0, 0.9), (0.4, 1.3), (2.71, 1.0)] {
+            for (start, duration) in sampled([(1.23, 1.1), (2.0, 0.9), (0.4, 1.3), (2.71, 1.0)], oneIn: 2) {
                 try hwctl([
                     "encode", "--copy", "--exact", "--start", "\(start)", "--duration", "\(duration)",
                     path(source.name), path("exact.mov"),

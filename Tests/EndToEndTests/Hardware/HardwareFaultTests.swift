@@ -64,7 +64,7 @@ extension EndToEndFaults {
 
         @Test(
             "Where a driver cannot be used, software serves and the reason is reported",
-            arguments: sampled(faults.indices, oneIn: 2))
+            arguments: sampled(faults.indices, oneIn: 3))
         func unusable(index: Int) throws {
             let fault = Self.faults[index]
             let state = try Scratch()
@@ -136,12 +136,13 @@ extension EndToEndFaults {
 
         @Test(
             "A driver that fails in mid-stream ends its process with the reason; the session goes on, in software in the end",
-            arguments: [
-                ("crash-at-20", "SIGSEGV"), ("fail-at-20", "vaEndPicture"),
-                ("hang-at-20", "did not end in time"),
-                ("no-timeouts,hang-at-20", "without progress"),
-                ("full,hang-map-20", "without progress"),
-            ])
+            arguments: sampled(
+                [
+                    ("crash-at-20", "SIGSEGV"), ("fail-at-20", "vaEndPicture"),
+                    ("hang-at-20", "did not end in time"),
+                    ("no-timeouts,hang-at-20", "without progress"),
+                    ("full,hang-map-20", "without progress"),
+                ], oneIn: 3))
         func inTheMiddle(personality: String, words: String) throws {
             let state = try Scratch()
             let server = try TestDaemon(

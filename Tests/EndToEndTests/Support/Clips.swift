@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import Synchronization
 import Testing
 
 /// The clips that tests encode and decode.
@@ -46,6 +47,22 @@ enum Clips {
     }
 }
 
+/// A file that changes when its bytes do.
+private struct FileVersion: Hashable {
+    private let path: String
+    private let numbers: [Int64]
+
+    init(_ path: String) {
+        var status = stat()
+        stat(path, &status)
+        self.path = path
+        numbers = [
+            Int64(status.st_ino), Int64(status.st_size), Int64(status.st_ctim.tv_sec),
+            Int64(status.st_ctim.tv_nsec),
+        ]
+    }
+}
+
 /// A file as ffprobe and ffmpeg describe it.
 struct Probe {
     let path: String
@@ -61,14 +78,36 @@ struct Probe {
         return try Programs.tool("ffprobe", arguments).text.split(separator: "\n").map(String.init)
     }
 
+    /// The fields of each stream, once per version of a file.
+    private static let streams = Mutex<[FileVersion: [[String: String]]]>([:])
+
+    private var streams: [[String: String]] {
+        get throws {
+            let version = FileVersion(path)
+            if let known = Self.streams.withLock({ $0[version] }) { return known }
+            var streams: [[String: String]] = []
+            let text = try Programs.tool("ffprobe", ["-v", "quiet", "-show_streams", path]).text
+            for line in text.split(separator: "\n") {
+                if line == "[STREAM]" { streams.append([:]) }
+                guard let sign = line.firstIndex(of: "="), !streams.isEmpty else { continue }
+                // Side data follow, some with fields of the same names.
+                let name = String(line[..<sign])
+                if streams[streams.count - 1][name] == nil {
+                    streams[streams.count - 1][name] = String(line[line.index(after: sign)...])
+                }
+            }
+            Self.streams.withLock { $0[version] = streams }
+            return streams
+        }
+    }
+
     /// A field of the first video stream.
-    func field(_ name: String) throws -> String { try ask("v:0", "stream=\(name)").first ?? "" }
+    func field(_ name: String) throws -> String {
+        try streams.first { $0["codec_type"] == "video" }?[name] ?? ""
+    }
 
     var size: (width: Int, height: Int) {
-        get throws {
-            let text = try ask("v:0", "stream=width,height")
-            return (Int(text.first ?? "") ?? 0, Int(text.dropFirst().first ?? "") ?? 0)
-        }
+        get throws { (Int(try field("width")) ?? 0, Int(try field("height")) ?? 0) }
     }
 
     /// The video frames' times in seconds, rising; nil for a frame of a stream without any.
@@ -78,7 +117,9 @@ struct Probe {
     }
 
     /// The codecs of the audio streams.
-    func audioCodecs() throws -> [String] { try ask("a", "stream=codec_name") }
+    func audioCodecs() throws -> [String] {
+        try streams.filter { $0["codec_type"] == "audio" }.map { $0["codec_name"] ?? "" }
+    }
 
     /// In presentation order, whether each video frame is a key frame.
     func keyFrames() throws -> [Bool] { try ask("v:0", "frame=key_frame").map { $0 == "1" } }

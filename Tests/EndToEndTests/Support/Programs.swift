@@ -52,8 +52,10 @@ enum Programs {
     /// Runs a program found on PATH to its successful end.
     @discardableResult
     static func tool(_ name: String, _ arguments: [String]) throws -> Finished {
+        if name == "ffmpeg", let run = try GeneratedClips.copy(arguments) { return run }
         let finished = try Running(required(name), arguments).wait()
         try #require(finished.status == 0, "\(name) \(arguments.joined(separator: " ")): \(finished.errors)")
+        if name == "ffmpeg" { GeneratedClips.keep(arguments, finished) }
         return finished
     }
 
@@ -67,7 +69,7 @@ enum Programs {
 }
 
 /// A process that has ended.
-struct Finished {
+struct Finished: Sendable {
     var exit: ChildProcess.Exit
     var output: [UInt8]
     var errors: String

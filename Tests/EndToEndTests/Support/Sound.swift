@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Foundation
-import Testing
+import HWDEncoderTesting
 
 /// A track of sound as ffmpeg decodes it: mono, from time 0 of the file on.
 struct Sound {
@@ -39,22 +38,7 @@ struct Sound {
         guard center - half - range >= 0, center + half + range < min(samples.count, other.samples.count) else {
             return (.infinity, 0)
         }
-        var best = (lag: 0, likeness: -Double.infinity)
-        samples.withUnsafeBufferPointer { mine in
-            other.samples.withUnsafeBufferPointer { theirs in
-                for lag in -range...range {
-                    var (product, first, second) = (Float(0), Float(0), Float(0))
-                    for place in center - half..<center + half {
-                        let (a, b) = (mine[place + lag], theirs[place])
-                        product += a * b
-                        first += a * a
-                        second += b * b
-                    }
-                    let likeness = Double(product) / max(1e-9, Double(first * second).squareRoot())
-                    if likeness > best.likeness { best = (lag, likeness) }
-                }
-            }
-        }
+        let best = alignment(of: samples, with: other.samples, in: center - half..<center + half, range)
         return (Double(best.lag) / Double(Self.rate), best.likeness)
     }
 }
