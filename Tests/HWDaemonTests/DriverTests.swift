@@ -135,11 +135,14 @@ struct DriverTests {
         #expect(crashed.nodes.map(\.state) == [.crashed])
         #expect(crashed.nodes.map(\.reason) == ["the probe of this node crashed (signal 11, SIGSEGV)"])
 
+        // The daemon serves calls while a probe hangs.
+        let busy = try BrokerProcess(
+            ["--set", "ProbeTimeout=60"], devices: "/dev/null", environment: FakeDriver.environment("hang"))
+        let probe = try busy.childProcess("hwdaemon-probe")
+        #expect(try busy.connect().ask("org.varlink.service.GetInfo").error == nil)
+        #expect(busy.isRunning(probe))
+
         let broker = try broker("hang")
-        // The daemon serves calls meanwhile.
-        let probe = try broker.childProcess("hwdaemon-probe")
-        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
-        #expect(broker.isRunning(probe))
         let hung = try broker.probe()
         #expect(hung.nodes.map(\.state) == [.timedOut])
         #expect(hung.nodes.map(\.reason) == ["the probe of this node timed out after 5 s"])
