@@ -72,7 +72,9 @@ extension EndToEndFaults {
                 "decode", "--no-overwrite", Clips.fixture("bframes.mp4").path, folder.path("f-001.png"),
             ])
             #expect(run.status == 73, "\(run.errors)")
-            let next = try Programs.hwctl(["decode", "-q", Clips.fixture("bframes.mp4").path, folder.path("next.png")])
+            let next = try Programs.hwctl([
+                "decode", "-q", Clips.fixture("bframes.mp4").path, folder.path("next.png"),
+            ])
             #expect(next.status == 0, "\(next.errors)")
             try FileManager.default.removeItem(atPath: folder.path("next.png"))
             #expect(isUnchanged, "\(folder.contents)")
