@@ -61,7 +61,7 @@ check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
-check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; as root also users against each other and on a busy machine; hwctl killed while it writes
+check-hostile: debug ## thousands of hostile clients, with AddressSanitizer; hwctl killed while it writes; as root, attacks between users and their shares of the processors
 	@$(SCRIPT)
 	@scripts/check-users
 	@scripts/check-kills

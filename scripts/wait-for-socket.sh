@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced by checks that start a daemon; `fail` is the check's own.
 
-# For --config: what checks start reads nothing of the machine's /etc/hwdaemon.
+# For --config: daemons that checks start read nothing of the machine's /etc/hwdaemon.
 no_configuration=$PWD/Tests/NoConfiguration
 export HWDAEMON_CAPABILITIES_DIR=/dev/null/none HWDAEMON_PRESETS_DIR=/dev/null/none
 

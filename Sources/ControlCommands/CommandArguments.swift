@@ -49,8 +49,8 @@ package enum CommandArguments {
         return CommandFailure(.usage, "\(text)\(text.hasSuffix("?") ? " See" : "; see") hwctl\(command) --help")
     }
 
-    /// A message in which arguments, and names and values of options, have no control characters: a line feed in one is no
-    /// end of a line.
+    /// A message with the control characters escaped in arguments and in names and values of options, so that a
+    /// line feed in one of them does not end a line.
     private static func escaping(_ arguments: [String], in message: String) -> String {
         let parts = arguments.flatMap { argument in
             [argument] + argument.split(separator: "=", maxSplits: 1).map(String.init)

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// Files that get their names together: all of them, or none.
 ///
-/// Each is completed in a hidden folder of its own directory. Where one cannot get its name, those that have theirs lose
-/// them, and files that were replaced are there again; what a killed process left in that state is undone by the next output
-/// in the directory.
+/// Each is completed in a hidden folder of its own directory. If one cannot get its name, the others lose theirs,
+/// and files that were replaced are restored. If the process is killed meanwhile, the next output in the directory
+/// does that.
 public final class FileGroup {
     private var folders: [StagingFolder] = []
     private let replaces: Bool
@@ -49,7 +49,7 @@ public final class FileGroup {
 /// Its hidden folder has the folder `new`, with the files under the names that they get, the folder `old`, with what they
 /// replace, and the file `placing` while names are given.
 final class StagingFolder {
-    /// That of the directory.
+    /// The identity of the directory.
     let identity: FileIdentity?
     private let folder: HiddenFolder
     private let parent: Int32

@@ -3,10 +3,10 @@ internal import Glibc
 
 /// A hidden folder beside an output for files that are not complete, which only its user can enter.
 ///
-/// It is removed with its files when it is released. A lock on it shows that its process lives: what a killed one leaves
-/// is removed by the next output in the same directory.
+/// It is removed with its files when it is released. A lock on it shows that its process is alive; the next output
+/// in the same directory removes the folder of a process that was killed.
 public final class HiddenFolder {
-    /// Its name, which begins as the output's directory does.
+    /// Its path, which begins with the directory as the output's path names it.
     public let path: String
     /// Open until it is removed; then -1.
     private(set) var descriptor: Int32

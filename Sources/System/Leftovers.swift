@@ -4,8 +4,8 @@ internal import Glibc
 /// What outputs leave behind when their process is killed: hidden files and folders.
 ///
 /// Their owner holds a lock (flock(2)), which ends with it. Only what this user owns and nobody has locked is removed, and no
-/// symbolic link is followed. Where the file system has no locks, leftovers stay. Their names tell the machine, because
-/// some file systems that several machines share have locks of one machine only.
+/// symbolic link is followed. Where the file system has no locks, leftovers stay. Their names identify the
+/// machine, because on some shared file systems a lock is visible on one machine only.
 enum Leftovers {
     static let filePrefix = ".hwd-\(machine)-"
     static let fileSuffix = ".tmp"
@@ -83,7 +83,7 @@ enum Leftovers {
     }
 }
 
-/// The lock that shows that the owner of a hidden file or folder lives.
+/// The lock that shows that the owner of a hidden file or folder is alive.
 enum OwnerLock {
     /// Takes the lock; false where another process has it, or the file system has no locks.
     static func take(_ descriptor: Int32) -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }

@@ -165,8 +165,8 @@ public enum VarlinkReply {
 
     /// Decodes a reply's parameters; `bytes` is the JSON text without its NUL.
     ///
-    /// - Throws: the session error that an error reply stands for; `Parameter` for text that is no reply, which `isError`
-    ///   tells apart.
+    /// - Throws: the session error that an error reply stands for; `Parameter` for text that is no reply;
+    ///   `isError` distinguishes the two.
     public static func decode<P: Decodable>(_ type: P.Type, from bytes: [UInt8]) throws(SessionError) -> P {
         let envelope = try? JSON.decode(IncomingError.self, from: bytes)
         if let envelope, let error = envelope.error {

@@ -26,7 +26,7 @@ final class BrokerQuestions: Sendable {
         late.withLock { missing in
             var packet = PacketSocket.Packet.endOfFile
             do throws(TransportError) {
-                // Those may have come meanwhile.
+                // Late answers may have arrived meanwhile.
                 while case .bytes = try PacketSocket.receive(from: WorkerDescriptor.broker) {
                     missing = max(missing - 1, 0)
                 }

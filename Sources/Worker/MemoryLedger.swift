@@ -127,7 +127,7 @@ public final class MemoryLedger: Sendable {
         let grant: MemoryGrant
         switch questions.ask(question, MemoryGrant.self) {
         case .answered(let answer): grant = answer
-        // The broker will count the request. Until then the session goes on.
+        // The broker will count the request. Until then the session continues.
         case .unanswered: return state.granted = needed
         case .gone: return state.granted = nil
         }

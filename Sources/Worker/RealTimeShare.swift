@@ -15,9 +15,9 @@ public final class RealTimeShare: Sendable {
         self.questions = questions
     }
 
-    /// Takes a place among the user's sessions with `RealTime`, once.
+    /// Takes one of the user's slots for sessions with `RealTime`, once.
     ///
-    /// - Returns: why there is none, and whether the client does not know that yet; nil where there is one.
+    /// - Returns: why none is free, and whether the client does not know that yet; nil if the session has one.
     func take() -> (refusal: String?, isNew: Bool) {
         decision.withLock { decision in
             if let decision { return (decision.refusal, false) }

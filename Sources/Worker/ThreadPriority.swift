@@ -13,7 +13,7 @@ public struct ThreadPriority {
     /// The priority of a session with a share of those with `RealTime`.
     public init(_ share: RealTimeShare) { self.share = share }
 
-    /// Lowers the calling thread's priority where that of the session is lower, or its user's share used.
+    /// Lowers the calling thread's priority if that of the session is lower, or its user's share is used up.
     ///
     /// Where the kernel refuses, the thread keeps its priority: the session is served all the same.
     /// - Returns: why it is lower than the properties say, where the client does not know that yet.

@@ -172,7 +172,7 @@ struct SessionRegistryTests {
         }
         registry.finish("b", end, now: Self.time(101))
         #expect(mayContinue() == mayRepeat)
-        // Its place is kept for the next call, too.
+        // Its slot is kept for the next call, too.
         let isPlaceTaken = (try? registry.admit(uid: 2, now: Self.time(102))) == nil
         #expect(isPlaceTaken == mayRepeat)
         let result = try #require(registry.results(now: Self.time(102)).first { $0.session.id == "a" })

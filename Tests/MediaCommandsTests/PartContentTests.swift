@@ -8,7 +8,7 @@ import Testing
 
 @testable import hwctl_media
 
-/// `hwctl join` writes what was recorded in a part, or refuses the part.
+/// `hwctl join` copies a part unchanged, or refuses it.
 @Suite struct PartContentTests {
     private let folder: URL
     private let scan: SegmentScan
@@ -200,21 +200,21 @@ import Testing
                 let error = try failure(path, before: number) {
                     try overwrite(path, at: range.lowerBound, bytes[range].map { $0 ^ 0x55 })
                 }
-                // The movie box was read before, and packets are read ahead of the one that is written.
+                // The movie box has been read already; packets are read ahead, so later changes may go unnoticed.
                 if number == nil { #expect((error == nil) == (index == 1), "\(range)") }
                 if let error { #expect(error.exitStatus == .badInput, "\(error.reason)") }
             }
         }
     }
 
-    @Test("A whole part that is written over another one is not joined in its place")
+    @Test("A part that is overwritten with another whole part is refused")
     func overwritten() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let other = folder.appending(path: "other.mov").path
         try Self.write(other, of: source, scan, options: ["--quality=0.9"])
         let path = try damaged("part.mov", bytes)
         let contents = Array(try Data(contentsOf: URL(filePath: other)))
-        // The records differ in length, and so all that follows is in another place.
+        // The records differ in length, so all that follows has another offset.
         #expect(contents.count != bytes.count)
         let error = try failure(path) { try overwrite(path, at: 0, contents) }
         #expect(error?.exitStatus == .badInput)

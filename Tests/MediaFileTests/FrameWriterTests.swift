@@ -4,7 +4,7 @@ import HWDMediaFile
 import HWDModel
 import Testing
 
-/// Frames as files, and what was there before them.
+/// Frames written to files, and the files that they replace.
 @Suite struct FrameWriterTests {
     private static let (width, height) = (64, 48)
 

@@ -3,7 +3,7 @@ import Glibc
 import HWDTransport
 import Testing
 
-@Suite("Whom a client sends anything to") struct PeerTrustTests {
+@Suite("Listeners that a client trusts") struct PeerTrustTests {
     /// Whether user 1000 trusts the user who listens.
     private func trusts(
         _ peer: UInt32, socketOwner: UInt32? = nil, _ folders: (owner: UInt32, mode: UInt32)...
@@ -70,7 +70,7 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "skipped: only root can become another user"), arguments: Place.allCases)
     func anotherUsersListenerIsTrustedInAFolderOfItsOwnOnly(_ place: Place) throws {
-        // Of root's folders, this one is not for everybody to write.
+        // /run is root's and not writable by others; /tmp is.
         var template = Array("\(place == .folderInTmp ? "/tmp" : "/run")/transport-XXXXXX".utf8CString)
         let made = mkdtemp(&template) != nil
         try #require(made)

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "A reply that is not valid is told apart from an error",
+        "An invalid reply is not an error reply",
         arguments: [
             "", "garbage", "{", "[]", "{}", "null", #"{"parameters":5}"#, #"{"parameters":{"encoders":7}}"#,
             #"{"error":7}"#, #"{"error":null,"parameters":{}}"#, "{\"parameters\":\u{0}",

@@ -111,7 +111,7 @@ int hwdi_parameters(const char *reply, const char *method, json *parameters);
 
 // 0 where the user who listens at the other end of a connection is trusted, else -EACCES.
 int hwdi_check_peer(int fd, const char *address);
-// Whether only the user who listens, this one and root can change what is in a folder on the way to the socket.
+// Whether only root, this user and the user who listens can change a folder in the socket's path.
 bool hwdi_trusts_folder(uid_t peer, uid_t own, uid_t owner, mode_t mode);
 
 // ---- daemon.c, private.c

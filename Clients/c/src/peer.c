@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whom the library sends anything to (docs/protocol.md, Who listens).
+// Which listening users the library trusts (docs/protocol.md, Who listens).
 #include "internal.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whom the library sends anything to, and where private daemons listen.
+// Which listening users the library trusts, and where private daemons listen.
 #include "../src/internal.h"
 #include "api.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whom the package sends anything to, and where private daemons listen."""
+"""Which listening users the package trusts, and where private daemons listen."""
 import os
 import signal
 import socket
@@ -29,7 +29,7 @@ with socket.socket(socket.AF_UNIX) as listener:
             listener.bind("\\0" + address[1:] if address[0] == "@" else address)
             break
         except OSError:
-            # A process that a killed daemon was starting has its socket until its exec.
+            # A child that a killed daemon was starting holds the socket until it calls exec.
             time.sleep(0.01)
     listener.listen(8)
     print(flush=True)
@@ -91,7 +91,7 @@ class StrangerTests(unittest.TestCase):
                 self.refuse(self.listen(f"{folder}/socket"), f"{folder}/socket")
             os.chmod(in_run, 0o755)
             listener = self.listen(f"{in_run}/other")
-            # It does not answer, but is asked.
+            # The client sends its call; the listener does not answer.
             with self.assertRaises(hwdaemon.ConnectionClosed):
                 hwdaemon.Daemon(f"{in_run}/other").info()
             self.assertIn("GetInfo", listener.stdout.readline())
@@ -130,7 +130,7 @@ class RuntimeFolderTests(unittest.TestCase):
                 self.assertEqual(len(session.finish()), 1)
             first.close()
             self.assertEqual(os.listdir(folder), [Path(second.address).name])
-            # Of one that is killed, its client removes it.
+            # The client removes the socket of a daemon that was killed.
             second._process._process.kill()
             second._process._process.wait()
             second.close()

@@ -161,7 +161,7 @@ extension Broker {
 extension SessionRegistry.Limits {
     /// The limits that an administrator sets.
     ///
-    /// - Parameter isPrivate: whether the daemon serves its own user only, who takes nothing from others.
+    /// - Parameter isPrivate: whether the daemon serves its own user only; limits between users do not apply.
     init(_ settings: Settings, isPrivate: Bool) {
         let memory = settings.maxMemory.resolved(available: MemoryLimit.available)
         self.init(

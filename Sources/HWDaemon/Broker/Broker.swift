@@ -94,7 +94,7 @@ final class Broker {
             socket = SocketFile(path)
         case .descriptor(let number):
             file = try Configuration.inherited(number)
-            // Others belong to the service manager.
+            // The file of any other inherited socket belongs to the service manager.
             socket = configuration.isPrivate ? SocketFile(inherited: number) : nil
         }
         listener = try Listener(

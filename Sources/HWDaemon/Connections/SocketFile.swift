@@ -31,7 +31,7 @@ struct SocketFile {
         unlink(path)
     }
 
-    /// Removes what private daemons have left behind in its folder that were killed with their clients.
+    /// Removes the sockets in its folder of private daemons that were killed together with their clients.
     func removeStaleNeighbors() {
         guard let slash = path.lastIndex(of: "/") else { return }
         guard let names = try? Directory.names(in: String(path[..<slash])) else { return }

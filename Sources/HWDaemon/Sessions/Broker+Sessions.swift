@@ -105,7 +105,7 @@ extension Broker {
                 start, parameters.kind, converts: parameters.converts,
                 connection: request.connection.fileDescriptor, log)
         } catch {
-            // Nothing has started, so no place is given up.
+            // Nothing has started, so no slot is returned.
             registry = before
             throw error
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDSystem
 
-/// What the threads of a process have had of the processors up to one moment (/proc/PID/task, proc(5)).
+/// The processor time and the waits of a process's threads up to one moment (/proc/PID/task, proc(5)).
 struct ProcessorUse: Equatable {
     /// One thread.
     struct Thread: Equatable {
@@ -21,7 +21,7 @@ struct ProcessorUse: Equatable {
 
     init(threads: [Int32: Thread]) { self.threads = threads }
 
-    /// Reads what a process has had until now.
+    /// Reads the use of a process up to now.
     ///
     /// - Returns: nil where that cannot be read: /proc hides processes that are not dumpable (hidepid), or the kernel
     ///   counts no waits.
@@ -85,7 +85,7 @@ struct StallClock {
 
     private var last: (time: UInt64, use: ProcessorUse)?
 
-    /// The nanoseconds that count since the measurement before; nil for the first one, and where there is none.
+    /// The nanoseconds that count since the previous measurement; nil for the first one, and without a measurement.
     mutating func advance(to now: UInt64, _ use: ProcessorUse?) -> UInt64? {
         let before = last
         last = use.map { (time: now, use: $0) }
@@ -94,6 +94,6 @@ struct StallClock {
         return min(elapsed - use.starvation(since: before.use, elapsed: elapsed), Self.maxStep)
     }
 
-    /// Forgets the measurement before, because there was progress.
+    /// Forgets the previous measurement, because there was progress.
     mutating func reset() { last = nil }
 }

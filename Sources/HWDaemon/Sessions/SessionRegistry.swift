@@ -156,7 +156,7 @@ struct SessionRegistry {
 
     /// Why the threads of one more session of a user may not run before others; nil where they may.
     ///
-    /// Such threads get nearly all of a processor, so that without a limit one user leaves the others none.
+    /// Such threads get most of a processor, so that without a limit one user leaves little to the others.
     /// - Parameter leaving: sessions that do not count, because they are about to end.
     func realTimeRefusal(uid: UInt32, leaving: Set<String>) -> String? {
         guard let limit = limits.realTimePerUser else { return nil }
@@ -222,7 +222,7 @@ struct SessionRegistry {
         else { throw .notResumable }
     }
 
-    /// Gives back the right to continue a session, and its place, that another one took whose call will not be answered.
+    /// Returns the right to continue a session, and its slot, from one whose Create call will not be answered.
     mutating func giveBack(by id: String) {
         guard let continued = running[id]?.continues else { return }
         running[id]?.continues = nil

@@ -227,7 +227,7 @@ final class SessionWorker {
             switch packet {
             case .wouldBlock: return
             case .endOfFile:
-                // Before that the broker has a copy of the connection, so that the client sees no end.
+                // Until the session is created the broker holds a copy of the connection: the client sees no end.
                 if isCreated, !isAnswered { handlers.unanswered() }
                 return closeChannel()
             case .bytes(let bytes): handle(bytes)
@@ -286,7 +286,7 @@ final class SessionWorker {
 
     private func answer(_ answer: some Encodable) {
         guard let bytes = try? JSON.encode(answer) else { return }
-        // A worker that does not read its answers waits in vain, and harms its own session only.
+        // A worker that does not read its answers harms its own session only.
         try? PacketSocket.send(bytes, to: channel.rawValue)
     }
 

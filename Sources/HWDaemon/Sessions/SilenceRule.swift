@@ -13,7 +13,7 @@ struct SilenceRule {
 
     /// Whether nothing has changed for `limit`, according to a reading taken at `now`.
     ///
-    /// - Parameter use: measures what its process has had of the processors; nil where that is not known.
+    /// - Parameter use: measures the processor use of the worker's process; returns nil if that is not known.
     mutating func isSilent(
         _ reading: StallRule.Reading, now: UInt64, limit: Duration, use: () -> ProcessorUse? = { nil }
     ) -> Bool {

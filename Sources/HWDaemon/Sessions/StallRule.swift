@@ -31,7 +31,7 @@ struct StallRule {
     private var framesOut: UInt64 = 0
     private var lastPacket: UInt64 = 0
     private var clock = StallClock()
-    /// The last progress, and what counts since then once it is measured.
+    /// The time of the last progress, and the nanoseconds that count since then.
     private var since: UInt64 = 0
     private var counted: UInt64 = 0
 
@@ -45,7 +45,7 @@ struct StallRule {
 
     /// Whether the worker hangs, according to a reading taken at `now`.
     ///
-    /// - Parameter use: measures what its process has had of the processors; nil where that is not known.
+    /// - Parameter use: measures the processor use of the worker's process; returns nil if that is not known.
     mutating func isStalled(_ reading: Reading, now: UInt64, use: () -> ProcessorUse? = { nil }) -> Bool {
         let busySince = busy.read(reading.busySince, now: now)
         let progressAt = progress.read(reading.progress, now: now)

@@ -47,7 +47,7 @@ final class Predecessor {
                 errno: EPROTO, call: "upgrade",
                 subject: "a daemon that hands over by version \(version.printable(maxBytes: 40))")
         }
-        // Of a socket pair, the peer is the process that made it.
+        // The credentials of a socket pair are those of the process that created it.
         guard try PeerCredentials(of: channel).pid == getppid() else { throw Self.lost(ECONNRESET) }
         file = try Configuration.inheritedFile(channel)
     }

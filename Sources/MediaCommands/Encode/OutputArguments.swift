@@ -66,7 +66,7 @@ struct ReplaceArguments: ParsableArguments {
         return try writes(over: exists ? [file.output] : [], asks: file.input != "-")
     }
 
-    /// Whether outputs are to be written, of which some exist; it may be asked on the terminal.
+    /// Whether outputs are to be written although some exist; may ask on the terminal.
     ///
     /// - Parameter asks: whether standard input can be asked.
     /// - Throws: a failure where a file must not be replaced.

@@ -86,7 +86,7 @@ struct PartFile {
         MediaError(.badInput, "\(path) is damaged: it does not hold the frames of segment \(record.segment)")
     }
 
-    /// The error for a part that was checked and then read otherwise.
+    /// The error for a part whose contents changed after the check.
     var changed: MediaError { MediaError(.badInput, "\(path) has changed while it was joined") }
 
     /// By how many places a picture comes later in decoding order than in presentation order, at most.

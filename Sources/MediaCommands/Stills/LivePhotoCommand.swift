@@ -79,7 +79,7 @@ struct LivePhotoCommand: ParsableCommand {
     }
 
     func run() throws {
-        // The pair is whole or not there: an interruption leaves nothing.
+        // An interruption leaves neither file of a pair.
         try report(output: pair ? still : nil) {
             let (stillOutput, clipOutput) = (try output(still), try output(clip))
             if pair {

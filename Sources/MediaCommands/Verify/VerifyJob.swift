@@ -37,7 +37,7 @@ struct VerifyJob {
     ///
     /// - Parameter daemon: called only where an alpha layer must be decoded.
     func run(_ interruption: Interruption, daemon: () throws -> Daemon) throws -> Receipt {
-        // Before one is opened, which may wait for a writer.
+        // Before one is opened: opening a FIFO waits for a writer.
         for path in [input, output] where InputFile.isReadOnce(path) {
             throw MediaError(.usage, "\(path) is no regular file: both files are read twice")
         }

@@ -100,7 +100,9 @@ public final class InputFile: @unchecked Sendable {
             && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
     }
 
-    /// Refuses what gives its bytes only once, whose opening may wait for a writer; standard input is not looked at.
+    /// Refuses a pipe, a socket or a device, whose bytes can be read only once, except standard input.
+    ///
+    /// It is not opened, because opening a FIFO waits for a writer.
     /// - Throws: `unsupported`.
     public static func requireFile(_ path: String) throws(MediaError) {
         guard path == "-" || !isReadOnce(path) else {

@@ -28,7 +28,7 @@ public enum LivePhotoPair {
         }
     }
 
-    /// Writes both parts; none gets its name before both are complete and on the disk, and none keeps it alone.
+    /// Writes both parts, which get their names together once both are complete and on the disk.
     ///
     /// - Parameter isInterrupted: polled while files are copied.
     /// - Returns: what is lost, in one line; nil where nothing is.

@@ -21,7 +21,7 @@ extension AtomicFile {
     }
 }
 
-// As above.
+// The same for groups of files.
 extension FileGroup {
     /// As `file(_:inputs:)`.
     func file(path: String, inputs: [String]) throws(MediaError) -> AtomicFile {

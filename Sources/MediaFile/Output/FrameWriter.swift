@@ -140,7 +140,7 @@ public final class FrameWriter {
         case "y4m": format = .y4m(.file(file))
         case "png":
             format = .png(series: series)
-            // Of a series, the first file was opened to find what prevents writing it.
+            // The first file of a series was opened only to report early that it cannot be written.
             singleFile = series == nil ? file : nil
         default: format = .raw(.file(file))
         }

@@ -3,7 +3,7 @@ internal import HWDSystem
 
 /// The digest of all that is read out of a part of a video: its packets, and its file up to the end of the movie box.
 ///
-/// The movie box has the digest itself, in the part's annotation, where it counts as `blank`.
+/// The movie box contains the digest itself, in the part's annotation; for the digest it counts as `blank`.
 public enum PartDigest {
     /// What the annotation has in place of the digest until the file is complete.
     public static let blank = String(repeating: "0", count: 32)

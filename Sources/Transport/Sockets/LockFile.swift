@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The exclusive lock on a name, in a file beside it that no other user can open.
 ///
-/// A lock on the folder would be anybody's who can read it.
+/// It is not a lock on the folder, because any user who can read that could hold it.
 final class LockFile {
     /// How long another process may hold it; longer than one that starts needs.
     private static let timeout = Duration.seconds(10)
@@ -42,7 +42,7 @@ final class LockFile {
             {
                 return file
             }
-            // Otherwise the process before has removed the file, and the next one locks another.
+            // The previous holder has removed the file, and the next process locks a new one: try again.
             if result == 0 { continue }
             guard result == -EWOULDBLOCK || result == -EINTR, MonotonicTime.now < deadline else {
                 throw SystemError(errno: -result, call: "flock", subject: path)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Whom a client sends anything to (docs/protocol.md, Who listens).
+/// Which listening users a client trusts (docs/protocol.md, Who listens).
 public enum PeerTrust {
-    /// A folder on the way to a socket.
+    /// A folder in the path of a socket.
     public struct Folder: Hashable, Sendable {
         /// Its owner.
         public let owner: UInt32
@@ -20,7 +20,7 @@ public enum PeerTrust {
     ///   - peer: the user who listens.
     ///   - own: the client's user.
     ///   - socketOwner: the owner of the socket's file; nil without one.
-    ///   - folders: all on the way to it, in any order; none if one of them is a link.
+    ///   - folders: all in its path, in any order; none if one of them is a symbolic link.
     public static func allows(peer: UInt32, own: UInt32, socketOwner: UInt32?, folders: [Folder]) -> Bool {
         if peer == own || peer == 0 { return true }
         guard socketOwner == peer, !folders.isEmpty else { return false }
@@ -41,7 +41,7 @@ public enum PeerTrust {
         return isTrusted ? nil : peer
     }
 
-    /// The folders on the way to an absolute path; none if one of them is a link, or for other paths.
+    /// The folders in an absolute path; none if one of them is a symbolic link, or for other paths.
     private static func folders(to path: String) -> [Folder] {
         guard path.hasPrefix("/") else { return [] }
         var found: [Folder] = []

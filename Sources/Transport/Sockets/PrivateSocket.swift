@@ -42,7 +42,8 @@ public enum PrivateSocket {
 
     /// Locks a folder, without waiting, if no other user can enter it.
     ///
-    /// Who listens holds it shared, because a socket between bind(2) and listen(2) refuses connections as a stale one does.
+    /// A process that creates a socket takes it shared: between bind(2) and listen(2) a socket refuses connections
+    /// as a stale one does.
     private static func lockFolder(_ folder: String, _ operation: Int32) throws(SystemError) -> OwnedFD {
         guard folder.hasPrefix("/") else { throw SystemError(errno: EINVAL, call: "open", subject: folder) }
         let file = OwnedFD(

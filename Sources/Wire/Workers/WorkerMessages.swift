@@ -220,7 +220,7 @@ public struct RealTimeDecision: Codable, Hashable, Sendable {
     /// Why they run as a normal session's, a clause; nil where they may run before others.
     public var refusal: String?
 
-    /// The session has one of its user's places.
+    /// Grants the session one of its user's slots.
     public init() {}
 
     /// A session whose threads run as a normal one's, for a reason.

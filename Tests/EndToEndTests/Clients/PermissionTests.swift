@@ -100,7 +100,7 @@ extension EndToEndFaults {
             #expect(try swift(address) == expected)
             #expect(try c(address) == expected)
             #expect(try python(address) == expected)
-            // The connections before this one have been read when it is.
+            // The listener reads connections in order: once it has read this one, it has read the earlier ones.
             let last = try UnixSocket.connect(to: address)
             let number = last.rawValue
             let sent = write(number, "last", 4)

@@ -4,7 +4,7 @@ import HWDTransport
 import Testing
 
 extension EndToEndFaults {
-    /// Several files that one command writes, when it is ended before they are complete.
+    /// Commands that write several files and are ended before these are complete.
     @Suite struct KilledOutputs {
         private let folder: Scratch
 
@@ -15,7 +15,7 @@ extension EndToEndFaults {
             }
         }
 
-        /// Whether nothing but the files from before is there, unchanged.
+        /// Whether the folder has only the earlier files, unchanged.
         private var isUnchanged: Bool {
             folder.contents == ["f-001.png", "f-002.png", "f-009.png"]
                 && folder.contents.allSatisfy {
@@ -105,7 +105,7 @@ extension EndToEndFaults {
             let names = [
                 "PIPE": pipe, "FILE": Clips.fixture("bframes.mp4").path, "out.mov": folder.path("out.mov"),
             ]
-            // Without a limit of its own: open(2) of a pipe without a writer waits for ever.
+            // open(2) of a FIFO without a writer blocks: hwctl would hang if it opened the pipe.
             let run = try Programs.hwctl(line.split(separator: " ").map { names[String($0)] ?? String($0) })
             #expect([64, 65].contains(run.status), "\(run.errors)")
             #expect(!folder.contents.contains("out.mov"))

@@ -126,7 +126,7 @@ extension EndToEnd {
             #expect(run.errors.contains("RLIMIT_FSIZE (ulimit -f) allows \(bytes)"), "\(run.errors)")
         }
 
-        /// Standard error is a file too, so that no line comes.
+        /// Standard error is a file too, so the line about the error is not written either.
         @Test(
             "Standard output beyond a limit of file sizes is a failed write, not a signal",
             .enabled(if: Programs.has("prlimit"), "needs prlimit"), arguments: [0, 100])

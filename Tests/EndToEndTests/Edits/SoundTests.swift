@@ -50,7 +50,7 @@ extension EndToEndFaults {
         ]
 
         @Test(
-            "Sound is copied or converted, and stays in place",
+            "Sound is copied or converted, and keeps its times",
             arguments: sampled(pairs(cases, ["mov", "mp4"]), oneIn: 5))
         func kept(_ codec: Case, _ ending: String) throws {
             try clip("in.mkv", "-c:a", codec.codec, "-b:a", "192k", "-ac", "2")

@@ -195,7 +195,7 @@ extension EndToEndFaults.Failover {
             #expect(runs[0].reports.map(\.frameID).sorted() == runs[1].reports.map(\.frameID).sorted())
         }
 
-        @Test("hwctl decode and transcodes go on, whichever process fails, with every picture")
+        @Test("hwctl decode and transcodes continue, whichever process fails, with every picture")
         func files() throws {
             let faulty = try EndToEndFaults.Failover.Faulty(hangs: true)
             let clip = faulty.server.folder.path("clip.mp4")

@@ -89,7 +89,7 @@ extension EndToEndFaults {
         /// when it opens the encoder.
         static let positions = [2, 21, 61]
 
-        @Test("A crash: the same hardware goes on", arguments: Structure.allCases)
+        @Test("A crash: the same hardware continues", arguments: Structure.allCases)
         func crash(_ structure: Structure) throws {
             let faulty = try Faulty()
             for position in Self.positions {
@@ -104,7 +104,7 @@ extension EndToEndFaults {
             #expect(faulty.server.log.contains("session continues in another process"))
         }
 
-        @Test("Two crashes: software goes on", arguments: Structure.allCases)
+        @Test("Two crashes: software continues", arguments: Structure.allCases)
         func software(_ structure: Structure) throws {
             let faulty = try Faulty()
             for position in Self.positions {
@@ -119,7 +119,7 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("A failure and a hang: the same hardware goes on", arguments: Structure.allCases)
+        @Test("A failure and a hang: the same hardware continues", arguments: Structure.allCases)
         func others(_ structure: Structure) throws {
             for (fault, hangs) in [("fail 33", false), ("hang 40", true)] {
                 let faulty = try Faulty(hangs: hangs)
@@ -140,7 +140,7 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("Where hardware is required, only hardware goes on, three times")
+        @Test("Where hardware is required, only hardware continues, three times")
         func required() throws {
             let faulty = try Faulty()
             let specification: [PropertyKey: PropertyValue] = [.requireHardware: .bool(true)]
@@ -156,7 +156,7 @@ extension EndToEndFaults {
             #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains("SIGSEGV") == true)
         }
 
-        @Test("Software without delay, which returns a packet before it releases the frame, goes on after hardware")
+        @Test("Software without delay, which returns packets before it releases frames, continues after hardware")
         func immediate() throws {
             let faulty = try Faulty()
             let encoding = try faulty.encode(
@@ -180,7 +180,7 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("x265's process dies: another one goes on", arguments: ["ultrafast", "medium"])
+        @Test("x265's process dies: another one continues", arguments: ["ultrafast", "medium"])
         func killed(preset: String) throws {
             let server = try TestDaemon()
             let folder = try Scratch()
@@ -232,7 +232,7 @@ extension EndToEndFaults {
             #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains("SIGKILL") == true)
         }
 
-        @Test("hwctl encode goes on, and the file has every frame")
+        @Test("hwctl encode continues, and the file has every frame")
         func file() throws {
             let faulty = try Faulty()
             let clip = try HardwareFaults.clip(40, in: faulty.server.folder)

@@ -22,7 +22,7 @@ extension EndToEndFaults.Failover {
             return try CodedStream(clip)
         }
 
-        @Test("A decoder whose hardware fails beside a key frame goes on in software with every picture")
+        @Test("A decoder whose hardware fails beside a key frame continues in software with every picture")
         func besideKeyFrames() throws { try Self.checkBesideKeyFrames([12, 13, 25]) }
 
         /// Decodes while hardware fails at a picture; key frames are 12 pictures apart.
@@ -45,7 +45,7 @@ extension EndToEndFaults.Failover {
             }
         }
 
-        @Test("All sessions of a GPU that is reset go on, each after a delay of its own")
+        @Test("All sessions of a GPU that is reset continue, each after a delay of its own")
         func reset() throws {
             let faulty = try Faulty()
             let stream = try Self.stream(keyFrameInterval: 60, in: faulty.server.folder)
@@ -71,7 +71,7 @@ extension EndToEndFaults.Failover {
                 #expect(encoder.session.created.usingHardware && encoder.session.restartCount == 1)
                 try EndToEnd.EncodedRun(encoder: encoder, raw: raw).check("session \(index)")
             }
-            // A decoder whose hardware fails goes on in software in the same process.
+            // A decoder whose hardware fails continues in software in the same process.
             let properties = try decoder.session.copyProperties()
             #expect(properties[.usingHardwareDecoder] == .bool(false) && decoder.session.restartCount == 0)
             let software = try Decoder(

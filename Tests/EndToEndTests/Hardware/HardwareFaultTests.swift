@@ -135,7 +135,7 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that fails in mid-stream ends its process with the reason; the session goes on, in software in the end",
+            "A driver that fails in mid-stream ends its process; the session continues, at last in software",
             arguments: sampled(
                 [
                     ("crash-at-20", "SIGSEGV"), ("fail-at-20", "vaEndPicture"),

@@ -47,7 +47,7 @@ enum Clips {
     }
 }
 
-/// A file that changes when its bytes do.
+/// A file with its present contents: another value once they have changed.
 private struct FileVersion: Hashable {
     private let path: String
     private let numbers: [Int64]
@@ -90,7 +90,7 @@ struct Probe {
             for line in text.split(separator: "\n") {
                 if line == "[STREAM]" { streams.append([:]) }
                 guard let sign = line.firstIndex(of: "="), !streams.isEmpty else { continue }
-                // Side data follow, some with fields of the same names.
+                // Side data follows, which can have fields of the same names.
                 let name = String(line[..<sign])
                 if streams[streams.count - 1][name] == nil {
                     streams[streams.count - 1][name] = String(line[line.index(after: sign)...])

@@ -18,9 +18,9 @@ enum GeneratedClips {
     private static let maxSize = 4 << 20
 
     private static let scratch = try? Scratch()
-    /// Where they are until the test runner exits.
+    /// The folder of the kept files, until the test runner exits.
     private static let folder: String? = {
-        // Nothing deinitializes a static property.
+        // Static properties are never deinitialized.
         atexit { GeneratedClips.removeFolder() }
         return scratch?.root
     }()

@@ -105,7 +105,7 @@ struct RealTimeShareTests {
         let reason = sessions[2].reply["priority_reason"]?.description ?? ""
         #expect(reason.contains("1 such session, and the limit for one user is 1 (MaxRealTimeSessionsPerUser)"))
         #expect(broker.log.contains(reason))
-        // The next one has the place of one whose client has gone.
+        // A client that has gone makes room for the next one.
         sessions.remove(at: 1)
         #expect(try create("\"RealTime\":true").reply["priority_reason"] == nil)
     }

@@ -17,7 +17,7 @@ struct StarvationTests {
         var waited: UInt64 = 0
         var isRunnable = true
 
-        /// What a process has had after so many seconds; it began with the same.
+        /// The processor use of a process after so many seconds.
         func use(after seconds: UInt64) -> ProcessorUse {
             ProcessorUse(
                 threads: Dictionary(
@@ -41,7 +41,7 @@ struct StarvationTests {
                 testDescription: "spins in 16 threads on two processors", threads: 16, ran: 125_000_000,
                 waited: 875_000_000), 6...6
         ),
-        // A tenth of a processor: 2 s without a measurement, then 5 s less that of its own.
+        // The time before the first measurement counts in full, later time by a tenth.
         (Load(testDescription: "spins beside others", ran: 100_000_000, waited: 900_000_000), 20...40),
     ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whom the package sends anything to (docs/protocol.md, Who listens)."""
+"""Which listening users the package trusts (docs/protocol.md, Who listens)."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ _CREDENTIALS = struct.Struct("iII")
 
 
 class Folder(NamedTuple):
-    """A folder on the way to a socket."""
+    """A folder in the path of a socket."""
 
     owner: int
     mode: int
@@ -42,7 +42,7 @@ def check(connection: socket.socket, address: str) -> None:
 
 
 def _folders(path: str) -> List[Folder]:
-    """The folders on the way to an absolute path; none if one of them is a link, or for other paths."""
+    """The folders in an absolute path; none if one of them is a symbolic link, or for other paths."""
     if not path.startswith("/"):
         return []
     found = []
