@@ -57,7 +57,7 @@ final class StagingFolder {
     private let old: Int32
     /// The files in their order.
     private var targets: [AtomicFile.Target] = []
-    private var names: Set<String> = []
+    private var names: Set<[CChar]> = []
 
     private static let newName = "new"
     private static let oldName = "old"
@@ -79,7 +79,7 @@ final class StagingFolder {
     deinit { for descriptor in [parent, new, old] where descriptor >= 0 { close(descriptor) } }
 
     func file(_ target: AtomicFile.Target, _ inputs: [String]) throws(AtomicFile.Failure) -> AtomicFile {
-        guard names.insert(target.name).inserted else {
+        guard names.insert(FileName.bytes(target.name)).inserted else {
             throw AtomicFile.Failure(.usage, "\(target.path) would be written twice")
         }
         let name = folder.file("\(Self.newName)/\(target.name)")
@@ -131,14 +131,14 @@ final class StagingFolder {
 
     /// Restores what was in a directory before the files of a hidden folder began to get their names there.
     ///
-    /// What has been changed since then stays.
+    /// What has been replaced or modified since then stays.
     static func undo(_ folder: Int32, in parent: Int32) {
-        guard FileIdentity(FileName.bytes(markName), in: folder) != nil else { return }
+        guard let begin = modificationTime(FileName.bytes(markName), in: folder) else { return }
         let (new, old) = (openFolder(newName, in: folder), openFolder(oldName, in: folder))
         defer { for descriptor in [new, old] where descriptor >= 0 { close(descriptor) } }
         guard new >= 0, old >= 0 else { return }
-        for name in Set(Directory.names(of: new) + Directory.names(of: old)) {
-            let name = FileName.bytes(name)
+        for name in Set((Directory.names(of: new) + Directory.names(of: old)).map(FileName.bytes)) {
+            if let time = modificationTime(name, in: parent), time > begin { continue }
             let (mine, before) = (FileIdentity(name, in: new), FileIdentity(name, in: old))
             let now = FileIdentity(name, in: parent)
             // Without second names, a file that is no longer in `new` has its name.
@@ -150,6 +150,13 @@ final class StagingFolder {
             }
         }
         unlinkat(folder, markName, 0)
+    }
+
+    /// In nanoseconds; nil without such a name.
+    private static func modificationTime(_ name: [CChar], in folder: Int32) -> Int64? {
+        var status = stat()
+        guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
     }
 
     private static func openFolder(_ name: String, in folder: Int32) -> Int32 {

@@ -36,8 +36,20 @@ public final class HiddenFolder {
                     .cannotCreate, "no folder for the parts of \(output) can be created: \(reason)")
             }
             let path = FileName.string(name)
-            if OwnerLock.keeps(folder, path) { return (path, folder) }
-            close(folder)
+            guard OwnerLock.keeps(folder, path) else {
+                close(folder)
+                continue
+            }
+            let mark = openat(
+                folder, FileName.bytes(Leftovers.ownershipName), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard mark >= 0 else {
+                let error = errno
+                rmdir(name)
+                close(folder)
+                throw .creating(output, errno: error)
+            }
+            close(mark)
+            return (path, folder)
         }
     }
 

@@ -5,13 +5,16 @@ internal import Glibc
 ///
 /// Their owner holds a lock (flock(2)), which ends with it. Only what this user owns and nobody has locked is removed, and no
 /// symbolic link is followed. Where the file system has no locks, leftovers stay. Their names identify the
-/// machine, because on some shared file systems a lock is visible on one machine only.
+/// machine, because on some shared file systems a lock is visible on one machine only. A folder holds a file that says
+/// whose it is: whoever can rename a folder of this user cannot have its contents removed.
 enum Leftovers {
     static let filePrefix = ".hwd-\(machine)-"
     static let fileSuffix = ".tmp"
     /// The end of a hidden folder's name, before the six characters of mkdtemp(3).
     static let folderMark = ".hwd-parts-\(machine)-"
     private static let folderRandom = 6
+    /// The file in a hidden folder without which its contents stay.
+    static let ownershipName = "hwd-parts"
 
     /// A digest (FNV-1a) of this machine's identifier and name.
     private static let machine: String = {
@@ -38,14 +41,19 @@ enum Leftovers {
         for name in found where isFolder(name) { removeFolder(name, in: parent) }
     }
 
-    /// Removes the files of an open folder, and those of folders within it.
-    static func empty(_ folder: Int32, depth: Int = 2) {
-        for name in Directory.names(of: folder) {
+    /// Removes the contents of an open hidden folder, the file of its ownership last.
+    static func empty(_ folder: Int32) {
+        removeContents(of: folder, except: ownershipName, depth: 2)
+        unlinkat(folder, FileName.bytes(ownershipName), 0)
+    }
+
+    private static func removeContents(of folder: Int32, except kept: String?, depth: Int) {
+        for name in Directory.names(of: folder) where name != kept {
             let name = FileName.bytes(name)
             if unlinkat(folder, name, 0) == 0 || depth == 0 { continue }
             let inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard inner >= 0 else { continue }
-            empty(inner, depth: depth - 1)
+            removeContents(of: inner, except: nil, depth: depth - 1)
             close(inner)
             unlinkat(folder, name, AT_REMOVEDIR)
         }
@@ -77,8 +85,10 @@ enum Leftovers {
         guard folder >= 0 else { return }
         defer { close(folder) }
         guard OwnerLock.take(folder), FileIdentity(folder) == before else { return }
-        StagingFolder.undo(folder, in: parent)
-        empty(folder)
+        if FileIdentity(FileName.bytes(ownershipName), in: folder, ofOwn: S_IFREG) != nil {
+            StagingFolder.undo(folder, in: parent)
+            empty(folder)
+        }
         unlinkat(parent, name, AT_REMOVEDIR)
     }
 }
@@ -116,11 +126,13 @@ struct FileIdentity: Equatable {
         self.init(status)
     }
 
-    /// Nil, too, for what is not of a type, or not this user's, or a folder that others can enter.
+    /// Nil, too, for what is not of a type, or not this user's, or a folder in which others can write.
+    ///
+    /// FAT has the permissions of its mount, by default those of 0755.
     init?(_ name: [CChar], in directory: Int32, ofOwn type: mode_t) {
         var status = stat()
         guard fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == type,
-            status.st_uid == geteuid(), type != S_IFDIR || status.st_mode & 0o077 == 0
+            status.st_uid == geteuid(), type != S_IFDIR || status.st_mode & 0o022 == 0
         else { return nil }
         self.init(status)
     }

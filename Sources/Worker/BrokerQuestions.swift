@@ -16,8 +16,8 @@ final class BrokerQuestions: Sendable {
         case gone
     }
 
-    /// How long the broker may take to answer.
-    private static let timeout = Duration.seconds(5)
+    /// How long the broker may take to answer: less than any limit of a stall, because a broker of an earlier version never does.
+    private static let timeout = Duration.seconds(2)
     /// How many answers to earlier questions did not come in time.
     private let late = Mutex(0)
 

@@ -142,6 +142,21 @@ private func fill(_ file: AtomicFile, _ text: String = "new") throws {
         _ = try AtomicFile(outputs.path("next"))
         #expect(try outputs.contents == ["a": "before", "b": "later", "c": "before"])
     }
+
+    @Test(arguments: ["a", "b"])
+    func whatWasModifiedInPlaceStays(_ name: String) async throws {
+        let outputs = try Outputs()
+        try outputs.put("before", "a", "c")
+        await #expect(processExitsWith: .signal(SIGKILL)) { [root = outputs.root as String] in
+            try FileGroupTests.die(in: root, isPlaced: true)
+        }
+        let file = open(outputs.path(name), O_WRONLY | O_APPEND | O_CLOEXEC)
+        try #require(write(file, "er", 2) == 2)
+        close(file)
+        _ = try AtomicFile(outputs.path("next"))
+        let expected = ["a": "before", "c": "before"].merging([name: "newer"]) { $1 }
+        #expect(try outputs.contents == expected)
+    }
 }
 
 /// Hidden files and folders of processes that were killed.
@@ -154,6 +169,7 @@ private func fill(_ file: AtomicFile, _ text: String = "new") throws {
         mkdir(outputs.path(Self.folder), 0o700)
         mkdir(outputs.path("\(Self.folder)/new"), 0o700)
         try outputs.put("part", Self.file, "\(Self.folder)/part", "\(Self.folder)/new/part")
+        try outputs.put("", "\(Self.folder)/\(Leftovers.ownershipName)")
         _ = try AtomicFile(outputs.path("next"))
         #expect(try outputs.contents.isEmpty)
     }
@@ -174,9 +190,9 @@ private func fill(_ file: AtomicFile, _ text: String = "new") throws {
     @Test func nothingElseIsRemoved() throws {
         let (outputs, others) = (try Outputs(), try Outputs())
         try others.put("kept", "kept")
-        // Others can enter it, so it is nobody's hidden folder.
+        // Others can write in it, so it is nobody's hidden folder.
         mkdir(outputs.path(Self.folder), 0o700)
-        chmod(outputs.path(Self.folder), 0o755)
+        chmod(outputs.path(Self.folder), 0o777)
         symlink(others.root, outputs.path(".y\(Leftovers.folderMark)abcdef"))
         symlink(others.path("kept"), outputs.path(Self.file))
         mkfifo(outputs.path("\(Leftovers.filePrefix)2\(Leftovers.fileSuffix)"), 0o600)
@@ -188,13 +204,28 @@ private func fill(_ file: AtomicFile, _ text: String = "new") throws {
         #expect(try outputs.contents == before && others.contents == ["kept": "kept"])
     }
 
+    /// Who can write in a directory can rename the folders of others there.
+    @Test(arguments: [mode_t(0o700), 0o750, 0o755])
+    func foldersThatWereRenamedKeepTheirContents(_ mode: mode_t) throws {
+        let outputs = try Outputs()
+        mkdir(outputs.path("private"), 0o700)
+        mkdir(outputs.path("private/new"), 0o700)
+        chmod(outputs.path("private"), mode)
+        try outputs.put("kept", "private/kept", "private/placing", "private/new/kept")
+        rename(outputs.path("private"), outputs.path(Self.folder))
+        _ = try AtomicFile(outputs.path("next"))
+        for name in ["kept", "placing", "new/kept"] {
+            #expect(FileManager.default.fileExists(atPath: outputs.path("\(Self.folder)/\(name)")), "\(name)")
+        }
+    }
+
     @Test func linksInADeadFolderAreNotFollowed() throws {
         let (outputs, others) = (try Outputs(), try Outputs())
         try others.put("kept", "kept")
         mkdir(outputs.path(Self.folder), 0o700)
         symlink(others.root, outputs.path("\(Self.folder)/new"))
         symlink(others.root, outputs.path("\(Self.folder)/old"))
-        try outputs.put("", "\(Self.folder)/placing")
+        try outputs.put("", "\(Self.folder)/placing", "\(Self.folder)/\(Leftovers.ownershipName)")
         _ = try AtomicFile(outputs.path("next"))
         #expect(try outputs.contents.isEmpty && others.contents == ["kept": "kept"])
     }

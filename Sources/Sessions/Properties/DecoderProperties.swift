@@ -18,8 +18,8 @@ extension PropertyTable {
             """),
         .priority(until: "the first packet"),
         PropertySpec(
-            .threadCount, .integer(0...Int64(maxDecoderThreads)), default: .int(0), by: [.libavcodec],
-            "Threads of the software decoder; 0 is one per processor, up to \(maxDecoderThreads)."),
+            .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
+            "Threads of the software decoder, up to \(maxDecoderThreads); 0 is one per processor."),
         PropertySpec(
             .maxTemporalLevel, .integer(0...Int64(LevelGate.highest)), default: .int(Int64(LevelGate.highest)),
             access: .live,

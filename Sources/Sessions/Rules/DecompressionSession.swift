@@ -139,7 +139,10 @@ public struct DecompressionSession: Sendable {
 
     /// The settings for opening the decoder.
     public var options: (isRealTime: Bool, threads: Int) {
-        (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
+        (
+            properties.bool(.realTime) ?? false,
+            min(Int(properties.integer(.threadCount) ?? 0), PropertyTable.maxDecoderThreads)
+        )
     }
 
     /// The highest temporal level to decode from the next packet on.

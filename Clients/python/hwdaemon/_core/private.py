@@ -28,13 +28,13 @@ class PrivateDaemon:
         # Clients can connect before the program runs. Without this process's copy, they are refused once it has died.
         listener, self.address = _listen()
         with listener:
-            self._lifetime, theirs = socket.socketpair()
-            with theirs:
-                try:
+            try:
+                self._lifetime, theirs = socket.socketpair()
+                with theirs:
                     self._process = _start(program, listener.fileno(), theirs.fileno())
-                except BaseException:
-                    _remove(self.address)
-                    raise
+            except BaseException:
+                _remove(self.address)
+                raise
 
         self._end = weakref.finalize(self, _end, self._lifetime, self._process, os.getpid(), self.address)
 
