@@ -19,6 +19,8 @@ struct ProbeKnowledge {
     }
 
     private struct Software {
+        /// Whether the decoders were listed, too; a probe at the daemon's start leaves them out.
+        var isWhole: Bool
         var encoders: [EncoderDescription] = []
         var paths: [CodecPath] = []
         var quirks: [QuirkDescription] = []
@@ -170,8 +172,11 @@ extension ProbeKnowledge {
             softwareFailure = nil
         }
         switch outcome {
+        // The probe at the daemon's start can end after one on request, which ran beside it and lists more.
+        case .answer where verification == .startup && software?.isWhole == true: break
         case .answer(let answer) where answer.node == nil:
             software = Software(
+                isWhole: verification != .startup,
                 encoders: answer.encoders.bounded(hardware: false, node: nil),
                 paths: answer.paths.bounded(device: nil), quirks: answer.quirks.bounded)
             warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
@@ -318,6 +323,7 @@ extension ProbeKnowledge {
 
     /// Causes everything to be probed again, and lets sessions try hardware that failed; results and records stay.
     mutating func invalidate() {
+        software?.isWhole = false
         reusable = ReusableAnswers()
         sandbox.forget()
         failures.forget()

@@ -218,6 +218,24 @@ struct ProbeKnowledgeTests {
         _ = knowledge.add(.failure(.crashed, "again"), to: ProbeRequest(.software, verification: .startup))
         #expect(knowledge.snapshot.encoders.isEmpty && !knowledge.knowsSoftware)
     }
+
+    @Test func keepsTheDecodersIfTheStartupProbeEndsLast() {
+        var knowledge = ProbeKnowledge()
+        func path(_ operation: CodecPath.Operation) -> CodecPath {
+            CodecPath(
+                id: "\(operation)", codec: "hevc", operation: operation, profile: "main", bitDepth: 8, driver: "soft 1")
+        }
+        let whole = ProbeChild.Outcome.answer(ProbeAnswer(paths: [path(.encode), path(.decode)]))
+        let part = ProbeChild.Outcome.answer(ProbeAnswer(paths: [path(.encode)]))
+        let startup = ProbeRequest(.software, verification: .startup)
+        _ = knowledge.add(whole, to: ProbeRequest(.software, verification: .never))
+        _ = knowledge.add(part, to: startup)
+        #expect(knowledge.snapshot.paths.map(\.operation) == [.encode, .decode])
+        // After a reload the codecs may be others.
+        knowledge.invalidate()
+        _ = knowledge.add(part, to: startup)
+        #expect(knowledge.snapshot.paths.map(\.operation) == [.encode])
+    }
 }
 
 @Suite("Bounds of probe answers")
