@@ -221,7 +221,7 @@ struct ProbeKnowledgeTests {
 
     @Test func keepsTheDecodersIfTheStartupProbeEndsLast() {
         var knowledge = ProbeKnowledge()
-        func path(_ operation: CodecPath.Operation) -> CodecPath {
+        func path(_ operation: CodecOperation) -> CodecPath {
             CodecPath(
                 id: "\(operation)", codec: "hevc", operation: operation, profile: "main", bitDepth: 8, driver: "soft 1")
         }
