@@ -126,7 +126,7 @@ import Testing
     }
 
     /// The change applies to the frame after it and to none before.
-    @Test(arguments: Backend.all)
+    @Test(arguments: sampled(Backend.all))
     func qualityChangesAtTheFrame(backend: Backend) throws {
         var job = Self.job(["Quality": .double(0.95), "AllowFrameReordering": .bool(false)])
         job.changes = [10: ["Quality": .double(0.1)]]

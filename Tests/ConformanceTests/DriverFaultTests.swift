@@ -22,7 +22,7 @@ struct DriverFaultTests {
         ("no such driver", .videoEncoderMalfunction, "vaInitialize", false),
     ]
 
-    @Test(arguments: faults.indices)
+    @Test(arguments: sampled(faults.indices))
     func reportsTheFault(index: Int) throws {
         let fault = Self.faults[index]
         let result = try SimulatedDriver.run(job, fault.personality).result

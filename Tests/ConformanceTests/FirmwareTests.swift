@@ -23,7 +23,7 @@ struct FirmwareTests {
         try run(EncodeJob(Self.clip, properties), personality)
     }
 
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities))
     func ratesAndBoundsArrive(personality: String) throws {
         let outcome = try run(
             [
@@ -59,7 +59,7 @@ struct FirmwareTests {
     }
 
     /// A changed rate takes its buffer and its bounds along, whichever buffer a driver resets.
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities))
     func changedRatesArriveWhole(personality: String) throws {
         var job = EncodeJob(
             Clip(format: .nv12, width: 144, height: 128, frames: 12),
@@ -132,7 +132,7 @@ struct FirmwareTests {
     }
 
     /// A constant QP that every picture shares is reported, and so is a frame's.
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities))
     func oneQPIsReported(personality: String) throws {
         let outcome = try run(EncodeJob(Self.clip, ["QP": .int(30)], frameQPs: [2: 40]), personality)
         let notes = outcome.result.notes.map { String($0.prefix { $0 != ":" }) }

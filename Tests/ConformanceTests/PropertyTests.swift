@@ -37,7 +37,7 @@ import Testing
     }
 
     /// Passes depend on each other, and have tests of their own.
-    @Test(arguments: writable.filter { $0.name != PropertyKey.multiPassStorage.rawValue })
+    @Test(arguments: sampled(writable.filter { $0.name != PropertyKey.multiPassStorage.rawValue }))
     func valuesOpenAnEncoderAndReadBack(at place: Case) throws {
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
         for value in RowValues.samples(row.kind) {
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test(arguments: writable)
+    @Test(arguments: sampled(writable))
     func refusesOtherValues(at place: Case) throws {
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
         for value in RowValues.misfits(row.kind) {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test(arguments: unwritable)
+    @Test(arguments: sampled(unwritable))
     func refusesOtherProperties(at place: Case) throws {
         var session = try session(place.backend)
         let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: .bool(true)]) }

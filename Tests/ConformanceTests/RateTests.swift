@@ -18,7 +18,7 @@ struct RateTests {
     }
 
     /// I pictures are 3 below the requested QP, B pictures above it by their level; BaseFrameQP overrides both.
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities))
     func keepsConstantQP(personality: String) throws {
         let job = EncodeJob(
             Clip(format: .nv12, width: 144, height: 128, frames: 9), ["QP": .int(30)], frameQPs: [3: 41, 8: 12])
@@ -59,7 +59,7 @@ struct RateTests {
         #expect(Double(bits) > 0.7 * Double(rate.bits) && Double(bits) < 1.3 * Double(rate.bits), "\(bits) bit/s")
     }
 
-    @Test(arguments: Backend.personalities)
+    @Test(arguments: sampled(Backend.personalities))
     func keepsQPBoundsAndBaseFrameQP(personality: String) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 30)
         let outcome = try run(

@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Backend.all)
+    @Test(arguments: sampled(Backend.all))
     func parameterSetsDescribeTheSession(backend: Backend) throws {
         let clip = Clip(format: .p010, width: 192, height: 128, frames: 2)
         let (result, _) = try roundTrip(
@@ -147,7 +147,7 @@ import Testing
         #expect(messages.contains(SEIMessage(payloadType: 144, payload: [3, 0xE8, 1, 0x90])))
     }
 
-    @Test(arguments: Backend.all)
+    @Test(arguments: sampled(Backend.all))
     func codesEightBitFramesAsMain10(backend: Backend) throws {
         for format in [PixelFormat.nv12, .yu12] {
             let clip = Clip(format: format, width: 144, height: 128, frames: 3)
@@ -163,7 +163,7 @@ import Testing
     }
 
     /// Streams decode although BaseFrameQP is far from the session's QP (CuQpDeltaVal is -26…25).
-    @Test(arguments: Backend.all)
+    @Test(arguments: sampled(Backend.all))
     func decodesFarBaseFrameQPs(backend: Backend) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 5)
         for rate in [["Quality": PropertyValue.double(0.95)], ["AverageBitRate": .int(300_000)]] {
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Backend.all)
+    @Test(arguments: sampled(Backend.all))
     func endsCleanlyWhenAbandoned(backend: Backend) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 20)
         for frames in [0, 1, 3, 6] {

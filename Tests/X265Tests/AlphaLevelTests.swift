@@ -54,7 +54,7 @@ import Testing
     ]
 
     /// Dropping levels changes no remaining picture of either layer, according to two decoders.
-    @Test(arguments: kinds)
+    @Test(arguments: sampled(kinds))
     func everyLevelDecodesAlone(
         base: Int, frames: Int, properties: [String: PropertyValue], forced: Set<Int>
     ) throws {

@@ -135,7 +135,7 @@ import Testing
         ("the alpha layer's own quality", ["TargetQualityForAlpha": .double(0.1), "QP": .int(35)]),
     ]
 
-    @Test("both layers have the same structure and decode alone", arguments: kinds)
+    @Test("both layers have the same structure and decode alone", arguments: sampled(kinds))
     func structure(name: String, properties: [String: PropertyValue]) throws {
         let source = Source()
         let stream = try Self.encode(source, properties, forced: [5, 27])
@@ -181,7 +181,7 @@ import Testing
         #expect(try stream.layer(1).count < better.layer(1).count)
     }
 
-    @Test("the record has the published form", arguments: [("premultiplied", 1), ("straight", 0)])
+    @Test("the record has the published form", arguments: sampled([("premultiplied", 1), ("straight", 0)]))
     func record(mode: String, useIdc: Int) throws {
         let stream = try Self.encode(
             Source(frames: 2), ["AlphaChannelMode": .string(mode), "SourceAlphaMode": .string("straight")])
@@ -200,7 +200,7 @@ import Testing
         #expect(try messages.first?.interpreted() == .alphaChannelInfo(info))
     }
 
-    @Test("sizes that are not whole blocks", arguments: [(161, 91), (16, 16), (2, 2), (34, 50)])
+    @Test("sizes that are not whole blocks", arguments: sampled([(161, 91), (16, 16), (2, 2), (34, 50)]))
     func size(width: Int, height: Int) throws {
         let source = Source(width: width, height: height, frames: 6)
         let stream = try Self.encode(source)
@@ -217,7 +217,7 @@ import Testing
                 * 6)
     }
 
-    @Test("frames are not held longer than allowed", arguments: [0, 4, 12])
+    @Test("frames are not held longer than allowed", arguments: sampled([0, 4, 12]))
     func delay(most: Int) throws {
         let stream = try Self.encode(Source(width: 64, height: 64), ["MaxFrameDelayCount": .int(Int64(most))])
         #expect(stream.pictures.count == 40)
@@ -226,9 +226,9 @@ import Testing
 
     @Test(
         "the error names the property that streams with alpha exclude",
-        arguments: [
+        arguments: sampled([
             ("ProfileLevel", PropertyValue.string("HEVC_Main10_AutoLevel")), ("FullRangeVideo", .bool(true)),
-        ])
+        ]))
     func refusals(name: String, value: PropertyValue) {
         let error = #expect(throws: SessionError.self) { try Self.encode(Source(frames: 0), [name: value]) }
         #expect(error?.status == .parameter && error?.reason.contains(name) == true)

@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Key frames at the interval: CRA pictures with leading pictures, or IDR pictures.
-    @Test(arguments: [true, false])
+    @Test(arguments: sampled([true, false]))
     func keyFramesAtTheInterval(isOpenGOP: Bool) throws {
         let clip = Clip(format: .nv12, width: 128, height: 96, frames: 90, cut: 37)
         let properties: [String: PropertyValue] = [
@@ -196,7 +196,7 @@ import Testing
     }
 
     /// An encoder that is closed with frames inside.
-    @Test(arguments: [1, 9, 30, 48, 60, 75])
+    @Test(arguments: sampled([1, 9, 30, 48, 60, 75]))
     func canBeAbandoned(frames: Int) throws {
         var job = job(Clip(format: .yu12, width: 96, height: 64, frames: 80))
         job.abandonAfter = frames

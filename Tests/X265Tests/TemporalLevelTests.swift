@@ -26,7 +26,7 @@ import Testing
     ///
     /// An end-to-end test compares them with those of x265's program, because x265 3.5 is not deterministic beside other
     /// encoders of its process.
-    @Test(arguments: [(30, 240, 25), (60, 240, 17), (120, 240, 17), (15, 240, 33)])
+    @Test(arguments: sampled([(30, 240, 25), (60, 240, 17), (120, 240, 17), (15, 240, 33)]))
     func everyLevelDecodesAlone(base: Int, full: Int, frames: Int) throws {
         for format in [PixelFormat.yu12, .i010] {
             let clip = Clip(format: format, width: 96, height: 64, frames: frames)
@@ -39,9 +39,10 @@ import Testing
     }
 
     /// Cuts do not end groups, wherever in a group they are and however x265 looks ahead.
-    @Test(arguments: [
-        [:] as [String: PropertyValue], ["AverageBitRate": .int(300_000)], ["X265Preset": .string("ultrafast")],
-    ])
+    @Test(
+        arguments: sampled([
+            [:] as [String: PropertyValue], ["AverageBitRate": .int(300_000)], ["X265Preset": .string("ultrafast")],
+        ]))
     func cutsDoNotEndGroups(_ properties: [String: PropertyValue]) throws {
         let levels = try TemporalLevels(base: Rational(30), full: Rational(240))
         for cut in properties.isEmpty ? sampled(1...16, oneIn: 3) : [1, 6, 11, 16] {
@@ -53,10 +54,11 @@ import Testing
     }
 
     /// Headers and groups with several slices, wavefronts, scratch planes, closed and open GOPs.
-    @Test(arguments: [
-        ("slices=2", true), ("wpp=1:ctu=16:max-tu-size=16", true), ("weightp=1:weightb=1:hash=1", false),
-        ("", false),
-    ])
+    @Test(
+        arguments: sampled([
+            ("slices=2", true), ("wpp=1:ctu=16:max-tu-size=16", true), ("weightp=1:weightb=1:hash=1", false),
+            ("", false),
+        ]))
     func optionsKeepTheLevels(options: String, isOpenGOP: Bool) throws {
         let clip = Clip(format: .nv12, width: 130, height: 98, frames: 30)
         let result = try run(
@@ -115,7 +117,7 @@ import Testing
     }
 
     /// Level 0 gets its fraction of the bits, whether more or less than without it, at the requested bit rate.
-    @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
+    @Test(arguments: sampled([(0.35, "superfast"), (0.65, "fast")]))
     func dividesBitsByLevels(fraction: Double, preset: String) throws {
         let clip = Clip(format: .yu12, width: 96, height: 64, frames: 480)
         let result = try run(
@@ -134,7 +136,7 @@ import Testing
         #expect(abs(rate / 400_000 - 1) < 0.25)
     }
 
-    @Test(arguments: [(2, 9), (2, 15), (3, 15), (4, 27)])
+    @Test(arguments: sampled([(2, 9), (2, 15), (3, 15), (4, 27)]))
     func keepsMaxFrameDelay(levels: Int, delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)
         let result = try run(

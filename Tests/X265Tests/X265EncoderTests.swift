@@ -9,7 +9,7 @@ import Testing
 @testable import HWDX265
 
 @Suite struct X265EncoderTests {
-    @Test(arguments: PixelFormat.yCbCr)
+    @Test(arguments: sampled(PixelFormat.yCbCr))
     func slicesEqualThoseOfTheCommandLine(format: PixelFormat) throws {
         let clip = Clip(format: format, width: 192, height: 128, frames: 40)
         let depth = format.bitDepth
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// The cu-tree of x265 3.5 writes past its buffer in pictures up to 48 wide, so they are coded without it.
-    @Test(arguments: [(34, false), (48, false), (50, true)])
+    @Test(arguments: sampled([(34, false), (48, false), (50, true)]))
     func narrowPicturesAreCodedWithoutCUTree(width: Int, usesCUTree: Bool) throws {
         let clip = Clip(format: .yu12, width: width, height: 48, frames: 30)
         let options = ["--ctu", "32", "--crf", "24"]
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// With open GOPs x265 codes a key frame as CRA (nal_unit_type 21), with closed ones as IDR (19, 20).
-    @Test(arguments: [(true, [0, 7, 13]), (false, [0, 7, 13])])
+    @Test(arguments: sampled([(true, [0, 7, 13]), (false, [0, 7, 13])]))
     func forcedKeyFramesAreRandomAccessPoints(isOpenGOP: Bool, expected: [UInt64]) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 20)
         let output = try encode(clip, ["AllowOpenGOP": .bool(isOpenGOP)], forced: [7, 13]).output
