@@ -223,7 +223,8 @@ struct ProbeKnowledgeTests {
         var knowledge = ProbeKnowledge()
         func path(_ operation: CodecOperation) -> CodecPath {
             CodecPath(
-                id: "\(operation)", codec: "hevc", operation: operation, profile: "main", bitDepth: 8, driver: "soft 1")
+                id: "\(operation)", codec: "hevc", operation: operation, profile: "main", bitDepth: 8,
+                driver: "soft 1")
         }
         let whole = ProbeChild.Outcome.answer(ProbeAnswer(paths: [path(.encode), path(.decode)]))
         let part = ProbeChild.Outcome.answer(ProbeAnswer(paths: [path(.encode)]))
