@@ -131,17 +131,21 @@ public final class AtomicFile: @unchecked Sendable {
             hiddenName = name
         }
         guard let name = hiddenName else { return }
-        guard replaces else {
-            // The hidden name is removed by `discard`.
-            guard Glibc.link(FileName.bytes(name), FileName.bytes(finalName)) == 0 else {
-                throw .creating(path, errno: errno)
-            }
-            return
-        }
-        guard rename(FileName.bytes(name), FileName.bytes(finalName)) == 0 else {
+        guard Self.rename(AT_FDCWD, name, AT_FDCWD, finalName, replaces: replaces) else {
             throw .creating(path, errno: errno)
         }
         hiddenName = nil
+    }
+
+    /// Renames a file; false, with `errno`, where it fails, and where `replaces` is false and the new name is taken.
+    ///
+    /// Names are relative to open directories. NFS has links, but no renames that never replace; others have those, but no links.
+    static func rename(_ from: Int32, _ old: String, _ to: Int32, _ new: String, replaces: Bool) -> Bool {
+        let (old, new) = (FileName.bytes(old), FileName.bytes(new))
+        if replaces { return renameat(from, old, to, new) == 0 }
+        if renameat2(from, old, to, new, UInt32(RENAME_NOREPLACE)) == 0 { return true }
+        guard errno == EINVAL, linkat(from, old, to, new, 0) == 0 else { return false }
+        return unlinkat(from, old, 0) == 0
     }
 
     /// Gives the file the permissions of the one it replaces, so that they never widen.

@@ -112,16 +112,11 @@ final class StagingFolder {
 
     /// The file stays in `new` under a second name, by which `undo` recognizes it.
     private func place(_ target: AtomicFile.Target, _ replaces: Bool) throws(AtomicFile.Failure) {
-        let name = FileName.bytes(target.name)
-        let result: Int32
-        if !replaces {
-            result = linkat(new, name, parent, name, 0)
-        } else if linkat(new, name, folder.descriptor, Self.nextName, 0) == 0 {
-            result = renameat(folder.descriptor, Self.nextName, parent, name)
-        } else {
-            result = renameat(new, name, parent, name)
+        let hasSecondName = linkat(new, FileName.bytes(target.name), folder.descriptor, Self.nextName, 0) == 0
+        let (from, name) = hasSecondName ? (folder.descriptor, Self.nextName) : (new, target.name)
+        guard AtomicFile.rename(from, name, parent, target.name, replaces: replaces) else {
+            throw .creating(target.path, errno: errno)
         }
-        guard result == 0 else { throw .creating(target.path, errno: errno) }
     }
 
     func undo() { Self.undo(folder.descriptor, in: parent) }

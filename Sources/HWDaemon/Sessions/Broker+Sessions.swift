@@ -66,15 +66,14 @@ extension Broker {
 
     /// Checks that a session may start.
     ///
-    /// - Returns: its memory.
+    /// - Returns: its memory, and the registry without the slots that it takes from sessions that failed.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     @discardableResult
-    func admit(_ request: CreateRequest) throws(Refusal) -> SessionMemory {
+    func admit(_ request: CreateRequest) throws(Refusal) -> (memory: SessionMemory, registry: SessionRegistry) {
         guard !isStopping else { throw .shuttingDown }
         let (parameters, uid) = (request.parameters, request.connection.peer.uid)
         let memory = memory(
             of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
-        // Places that are kept are given up only for a session that starts.
         var asked = registry
         if let restart = request.restart {
             try registry.requireNotContinued(restart.session)
@@ -83,15 +82,15 @@ extension Broker {
         asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try asked.admit(uid: uid, memory: memory.initial)
         try admitToHardware(parameters, request.snapshot)
-        registry = asked
-        return memory
+        return (memory, asked)
     }
 
     private func startAdmitted(
         _ request: CreateRequest, _ id: String, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let (parameters, restart, before) = (request.parameters, request.restart, registry)
-        let memory = try admit(request)
+        let memory: SessionMemory
+        (memory, registry) = try admit(request)
         var start = workerStart(id, request.call, parameters, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
         start.realTime = decideRealTime(parameters, uid: request.connection.peer.uid)

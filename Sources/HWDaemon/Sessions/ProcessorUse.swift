@@ -83,15 +83,20 @@ struct StallClock {
     /// process stuck: twice the longest interval of checks.
     static let maxStep: UInt64 = 2_000_000_000
 
-    private var last: (time: UInt64, use: ProcessorUse)?
+    private var last: (time: UInt64, use: ProcessorUse?)?
 
-    /// The nanoseconds that count since the previous measurement; nil for the first one, and without a measurement.
+    /// The nanoseconds that count since the previous call; nil up to the first measurement.
+    ///
+    /// All time counts between calls one of which has no measurement.
     mutating func advance(to now: UInt64, _ use: ProcessorUse?) -> UInt64? {
-        let before = last
-        last = use.map { (time: now, use: $0) }
-        guard let use, let before else { return nil }
+        guard let before = last else {
+            last = use.map { (now, $0) }
+            return nil
+        }
+        last = (now, use)
         let elapsed = now - min(now, before.time)
-        return min(elapsed - use.starvation(since: before.use, elapsed: elapsed), Self.maxStep)
+        guard let use, let earlier = before.use else { return min(elapsed, Self.maxStep) }
+        return min(elapsed - use.starvation(since: earlier, elapsed: elapsed), Self.maxStep)
     }
 
     /// Forgets the previous measurement, because there was progress.

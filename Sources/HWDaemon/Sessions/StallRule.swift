@@ -69,9 +69,12 @@ struct StallRule {
         let elapsed = now - min(now, progress)
         guard elapsed > limit / 2 else { return false }
         let present = use()
-        let step = clock.advance(to: now, present)
-        guard present != nil else { return elapsed > limit }
-        counted = step.map { counted.saturatingSum($0) } ?? max(counted, min(elapsed, limit - limit / 4))
+        if let step = clock.advance(to: now, present) {
+            counted = counted.saturatingSum(step)
+        } else {
+            // Where nothing can be measured, all time counts.
+            counted = present == nil ? elapsed : min(elapsed, limit - limit / 4)
+        }
         return counted > limit
     }
 

@@ -133,6 +133,19 @@ struct StarvationTests {
         #expect(found == 6)
     }
 
+    @Test func aMeasurementThatFailsOnceEndsNoStarvedWorker() {
+        let load = Load(testDescription: "has not run at all")
+        var (stall, silence) = (StallRule(limit: .seconds(5), clientLimit: .seconds(35)), SilenceRule())
+        for time in UInt64(0)...60 {
+            let now = Self.start + time * Self.second
+            func use() -> ProcessorUse? { time == 10 ? nil : load.use(after: time) }
+            let busy = StallRule.Reading(busySince: Self.start, progress: 0)
+            #expect(!stall.isStalled(busy, now: now, use: use), "after \(time) s")
+            let idle = StallRule.Reading(busySince: 0, progress: 0, heartbeat: 1)
+            #expect(!silence.isSilent(idle, now: now, limit: .seconds(5), use: use), "after \(time) s")
+        }
+    }
+
     @Test(
         "Reads a thread's files",
         arguments: [
