@@ -43,9 +43,8 @@ clients:
 gstreamer: clients
 	@$(MAKE) --silent -C Clients/gstreamer
 
-# Debug builds. Without the index, which editors make for themselves, they take a sixth less time. SWIFT_FLAGS: further options;
-# others than those of the last build compile everything again.
-BUILD_DEBUG = swift build --quiet --disable-index-store $(SWIFT_FLAGS)
+# Debug builds. SWIFT_FLAGS: further options; others than those of the last build compile everything again.
+BUILD_DEBUG = swift build --quiet $(SWIFT_FLAGS)
 
 demo: deps-build
 	@echo "Building (debug) ..."
