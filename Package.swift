@@ -54,9 +54,11 @@ let package = Package(
     targets: [
         // Shared values and pure logic.
         .target(
-            name: "HWDModel", path: "Sources/Base/Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+            name: "HWDModel", path: "Sources/Base/Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]
+        ),
         .target(
-            name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Base/Wire", exclude: ["org.hwdaemon.varlink"],
+            name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Base/Wire",
+            exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/Bitstream/HEVC", swiftSettings: pure),
         .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Bitstream/Boxes", swiftSettings: pure),
@@ -68,7 +70,8 @@ let package = Package(
             swiftSettings: pure + optimizedSwift,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Client/Export", swiftSettings: pure,
+            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Client/Export",
+            swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
         .target(
             name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Rules/Sessions",
@@ -94,7 +97,8 @@ let package = Package(
                 ])
             ]),
         .systemLibrary(
-            name: "CHWDVA", path: "Sources/VAAPI/CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+            name: "CHWDVA", path: "Sources/VAAPI/CVA", pkgConfig: "libva-drm libva",
+            providers: [.apt(["libva-dev"])]),
         .systemLibrary(
             name: "CHWDDRM", path: "Sources/Codecs/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
@@ -113,7 +117,8 @@ let package = Package(
             path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
-            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"], path: "Sources/Base/Transport",
+            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"],
+            path: "Sources/Base/Transport",
             swiftSettings: common),
         .target(
             name: "HWDX265",
