@@ -54,52 +54,56 @@ let package = Package(
     targets: [
         // Shared values and pure logic.
         .target(
-            name: "HWDModel", path: "Sources/Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+            name: "HWDModel", path: "Sources/Base/Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]
+        ),
         .target(
-            name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Wire", exclude: ["org.hwdaemon.varlink"],
+            name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Base/Wire",
+            exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
-        .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
-        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Boxes", swiftSettings: pure),
+        .target(name: "HWDHEVC", path: "Sources/Bitstream/HEVC", swiftSettings: pure),
+        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Bitstream/Boxes", swiftSettings: pure),
         .target(
-            name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/HEIF",
+            name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/Bitstream/HEIF",
             swiftSettings: pure),
         .target(
-            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color",
+            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Shaders/Color",
             swiftSettings: pure + optimizedSwift,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Export", swiftSettings: pure,
+            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Client/Export",
+            swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
         .target(
-            name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Sessions",
+            name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Rules/Sessions",
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
 
         // The system and the C libraries.
-        .target(name: "CHWDLinux", path: "Sources/CLinux"),
-        .target(name: "HWDSystem", path: "Sources/System", swiftSettings: common),
+        .target(name: "CHWDLinux", path: "Sources/Base/CLinux"),
+        .target(name: "HWDSystem", path: "Sources/Base/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.
         .target(
-            name: "CHWDMemoryFiles", path: "Sources/CMemoryFiles", cSettings: optimized,
+            name: "CHWDMemoryFiles", path: "Sources/Codecs/CMemoryFiles", cSettings: optimized,
             linkerSettings: [.linkedLibrary("dl")]),
         .target(
-            name: "CHWDLookAhead", path: "Sources/CLookAhead", cSettings: optimized,
+            name: "CHWDLookAhead", path: "Sources/Codecs/CLookAhead", cSettings: optimized,
             linkerSettings: [.linkedLibrary("m")]),
         .systemLibrary(
-            name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
+            name: "CHWDX265", path: "Sources/Codecs/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
-            name: "CHWDLibAV", path: "Sources/CLibAV", pkgConfig: "libavcodec libavutil",
+            name: "CHWDLibAV", path: "Sources/Codecs/CLibAV", pkgConfig: "libavcodec libavutil",
             providers: [
                 .apt([
                     "libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev", "libavutil-dev",
                 ])
             ]),
         .systemLibrary(
-            name: "CHWDVA", path: "Sources/CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+            name: "CHWDVA", path: "Sources/VAAPI/CVA", pkgConfig: "libva-drm libva",
+            providers: [.apt(["libva-dev"])]),
         .systemLibrary(
-            name: "CHWDDRM", path: "Sources/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
+            name: "CHWDDRM", path: "Sources/Codecs/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
-        .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
-        .target(name: "CHWDPixels", path: "Sources/CPixels", cSettings: optimized),
+        .systemLibrary(name: "CHWDVulkan", path: "Sources/Shaders/CVulkan", providers: [.apt(["libvulkan-dev"])]),
+        .target(name: "CHWDPixels", path: "Sources/Shaders/CPixels", cSettings: optimized),
         // The C library, so that the tests drive it; Clients/c/Makefile builds it for apps.
         .target(
             name: "CHWDaemon", path: "Clients/c",
@@ -110,44 +114,46 @@ let package = Package(
             sources: ["src"]),
         .target(
             name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
-            path: "Sources/Shaders", exclude: ["Vulkan/GLSL"], swiftSettings: common,
+            path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
-            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"], path: "Sources/Transport",
+            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"],
+            path: "Sources/Base/Transport",
             swiftSettings: common),
         .target(
             name: "HWDX265",
             dependencies: [
                 "HWDHEVC", "HWDModel", "HWDSessions", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
             ],
-            path: "Sources/X265", swiftSettings: common),
+            path: "Sources/Codecs/X265", swiftSettings: common),
         .target(
-            name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Alpha",
+            name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Codecs/Alpha",
             swiftSettings: common),
         .target(
             name: "HWDVAAPI", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDPixels", "CHWDVA"],
-            path: "Sources/VAAPI", swiftSettings: common),
+            path: "Sources/VAAPI", exclude: ["CVA"], swiftSettings: common),
         .target(
             name: "HWDProbing",
             dependencies: [
                 "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDX265",
             ],
-            path: "Sources/Probing", exclude: ["trial-pictures.json"], swiftSettings: common + optimizedSwift,
+            path: "Sources/HWDaemon/Probing", exclude: ["trial-pictures.json"],
+            swiftSettings: common + optimizedSwift,
             plugins: ["HWDEmbedText"]),
         .target(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
-            path: "Sources/LibAV", swiftSettings: common + optimizedSwift),
+            path: "Sources/Codecs/LibAV", swiftSettings: common + optimizedSwift),
         // What apps link.
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
-            swiftSettings: common),
+            path: "Sources/Client/HWClient", swiftSettings: common),
         .target(
             name: "HWImages",
             dependencies: [
                 "HWClient", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
             ],
-            path: "Sources/Images", swiftSettings: common),
+            path: "Sources/Client/Images", swiftSettings: common),
 
         // Media files.
         .target(
@@ -156,61 +162,61 @@ let package = Package(
                 "CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem",
                 "HWImages",
             ],
-            path: "Sources/MediaFile", swiftSettings: common,
+            path: "Sources/Media/MediaFile", swiftSettings: common,
             // Here and not with the headers: loading these and their dependencies takes a decoder's process 12 ms.
             linkerSettings: [
                 .linkedLibrary("avformat"), .linkedLibrary("swscale"), .linkedLibrary("swresample"),
             ]),
 
         .target(
-            name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Displays",
+            name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Client/Displays",
             swiftSettings: common),
 
         // Processes.
         .target(
             name: "HWDWorker", dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire"],
-            path: "Sources/Worker", swiftSettings: common),
+            path: "Sources/HWDaemon/Worker", swiftSettings: common),
         .executableTarget(
             name: "HWDaemon",
             dependencies: [
                 "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser, logging,
             ],
-            swiftSettings: common),
+            path: "Sources/HWDaemon/Broker", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-encoder",
             dependencies: [
                 "HWDAlpha", "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDWorker", "HWDX265",
             ],
-            path: "Sources/EncoderWorker", swiftSettings: common),
+            path: "Sources/HWDaemon/Encoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-decoder",
             dependencies: [
                 "HWDColor", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport",
                 "HWDWire", "HWDWorker",
             ],
-            path: "Sources/DecoderWorker", swiftSettings: common),
+            path: "Sources/HWDaemon/Decoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-transfer",
             dependencies: [
                 "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDWire", "HWDWorker",
             ],
-            path: "Sources/TransferWorker", swiftSettings: common),
+            path: "Sources/HWDaemon/Transfer", swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
+            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/HWDaemon/Probe",
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
             dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
-            path: "Sources/VerifyWorker", swiftSettings: common + optimizedSwift),
+            path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
             dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
-            path: "Sources/ControlCommands", swiftSettings: common),
+            path: "Sources/Client/ControlCommands", swiftSettings: common),
         .executableTarget(
             name: "hwctl",
             dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
-            swiftSettings: common),
+            path: "Sources/Client/hwctl", swiftSettings: common),
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
@@ -218,7 +224,7 @@ let package = Package(
                 "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire",
                 "HWImages", argumentParser,
             ],
-            path: "Sources/MediaCommands", swiftSettings: common),
+            path: "Sources/Media/Commands", swiftSettings: common),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),

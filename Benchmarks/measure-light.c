@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Times hwd_measure_light on 1080p pictures of noise, on one thread. Built by bench.py with Sources/CPixels/measure.c.
+// Times hwd_measure_light on 1080p pictures of noise, on one thread. Built by bench.py with Sources/Shaders/CPixels/measure.c.
 // The tables follow Color/LightMeasure.swift, so that lookups are spread as they are for real pictures.
 #include "CPixels.h"
 #include <math.h>

@@ -2,7 +2,7 @@
 
 // A libFuzzer target over every parser of the HEVC module. Build and run:
 //
-//     swiftc -parse-as-library -sanitize=fuzzer,address Sources/HEVC/*.swift Tests/Fuzz/HEVCFuzz.swift -o hevc-fuzz
+//     swiftc -parse-as-library -sanitize=fuzzer,address Sources/Bitstream/HEVC/*.swift Tests/Fuzz/HEVCFuzz.swift -o hevc-fuzz
 //     SWIFT_BACKTRACE=enable=no ./hevc-fuzz -max_total_time=30 CORPUS
 //
 // Parsers may throw but not trap. Accepted input must be writable, and parse to the same value again.

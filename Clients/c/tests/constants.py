@@ -17,7 +17,7 @@ DOCUMENT = (CLIENT.parent.parent / "docs/protocol.md").read_text()
 HEADER = (CLIENT / "include/hwdaemon.h").read_text()
 INTERNAL = (CLIENT / "src/internal.h").read_text()
 # Where the daemon and the library have the most restarts of a session.
-RESTARTS = {CLIENT.parent.parent / "Sources/Model/SessionKind.swift": r"maxRestarts = (\d+)", CLIENT / "src/session.h": r"MAX_RESTARTS = (\d+)"}
+RESTARTS = {CLIENT.parent.parent / "Sources/Base/Model/SessionKind.swift": r"maxRestarts = (\d+)", CLIENT / "src/session.h": r"MAX_RESTARTS = (\d+)"}
 # What the protocol does not have.
 OWN = re.compile(r"HWD_(VERSION|DEFAULT_TIMEOUT|OPEN_PRIVATE|COMPRESSION|DECOMPRESSION|TRANSFER|EVENT_\w+|HAS_\w+|MAX_PLANES|SYNCHRONOUS)")
 # Flags of a message by the document's words: the header's constant, and what the library shifts the bit by.

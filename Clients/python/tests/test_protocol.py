@@ -196,7 +196,7 @@ class ControlTests(unittest.TestCase):
         return names.get(hint, hint.__name__)
 
     def test_types_have_the_members_of_the_interface(self) -> None:
-        definition = (ROOT / "Sources/Wire/org.hwdaemon.varlink").read_text()
+        definition = (ROOT / "Sources/Base/Wire/org.hwdaemon.varlink").read_text()
         types = re.findall(r"^type (\w+) \((.*?)\)$", definition, re.M | re.S)
         inputs = {"CompressionSource", "Rational", "TransferImage", "TransferOptions"}
         for name, fields in types:

@@ -8,8 +8,8 @@ import Testing
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-    private static let catalogue = root.appendingPathComponent("Sources/HWClient/HWClient.docc")
-    private static let images = root.appendingPathComponent("Sources/Images/HWImages.docc/HWImages.md")
+    private static let catalogue = root.appendingPathComponent("Sources/Client/HWClient/HWClient.docc")
+    private static let images = root.appendingPathComponent("Sources/Client/Images/HWImages.docc/HWImages.md")
 
     private static func lines(_ file: URL) throws -> [String] {
         try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
