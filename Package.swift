@@ -79,7 +79,8 @@ let package = Package(
 
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/Base/CLinux"),
-        .target(name: "HWDSystem", path: "Sources/Base/System", swiftSettings: common),
+        .target(
+            name: "HWDSystem", dependencies: ["CHWDLinux"], path: "Sources/Base/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.
         .target(
             name: "CHWDMemoryFiles", path: "Sources/Codecs/CMemoryFiles", cSettings: optimized,

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -156,6 +157,12 @@ ssize_t chwd_recv_without_fds(int fd, void *buffer, size_t capacity, int *had_fd
 
 ssize_t chwd_peek(int fd, void *buffer, size_t capacity) {
     return result(recv(fd, buffer, capacity, MSG_PEEK | MSG_DONTWAIT));
+}
+
+// --- Files
+
+int chwd_rename_new(int from, const char *old, int to, const char *name) {
+    return result(renameat2(from, old, to, name, RENAME_NOREPLACE));
 }
 
 // --- Memory

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CHWDLinux
 internal import Glibc
 
 /// A file that appears under its name only when it is complete.
@@ -143,7 +144,8 @@ public final class AtomicFile: @unchecked Sendable {
     static func rename(_ from: Int32, _ old: String, _ to: Int32, _ new: String, replaces: Bool) -> Bool {
         let (old, new) = (FileName.bytes(old), FileName.bytes(new))
         if replaces { return renameat(from, old, to, new) == 0 }
-        if renameat2(from, old, to, new, UInt32(RENAME_NOREPLACE)) == 0 { return true }
+        errno = -chwd_rename_new(from, old, to, new)
+        if errno == 0 { return true }
         guard errno == EINVAL, linkat(from, old, to, new, 0) == 0 else { return false }
         return unlinkat(from, old, 0) == 0
     }

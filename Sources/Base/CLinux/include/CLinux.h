@@ -34,6 +34,9 @@ ssize_t chwd_recvmsg(int fd, void *buffer, size_t capacity, int fds[CHWD_MAX_FDS
 ssize_t chwd_recv_without_fds(int fd, void *buffer, size_t capacity, int *had_fds, int *truncated);
 ssize_t chwd_peek(int fd, void *buffer, size_t capacity);
 
+// Files. Fails where the new name is taken.
+int chwd_rename_new(int from, const char *old, int to, const char *name);
+
 // Memory.
 int chwd_memfd_create(const char *name);
 int chwd_add_seals(int fd, int seals);
