@@ -43,7 +43,7 @@ clients:
 gstreamer: clients
 	@$(MAKE) --silent -C Clients/gstreamer
 
-# Debug builds. SWIFT_FLAGS: further options; others than those of the last build compile everything again.
+# Debug builds. SWIFT_FLAGS: further options; changing them compiles everything again.
 BUILD_DEBUG = swift build --quiet $(SWIFT_FLAGS)
 
 demo: deps-build

@@ -140,14 +140,16 @@ public final class AtomicFile: @unchecked Sendable {
 
     /// Renames a file; false, with `errno`, where it fails, and where `replaces` is false and the new name is taken.
     ///
-    /// Names are relative to open directories. NFS has links, but no renames that never replace; others have those, but no links.
+    /// Names are relative to open directories. Where the file system has no renames that never replace (NFS), it is a second
+    /// name that is given, and the first one removed.
     static func rename(_ from: Int32, _ old: String, _ to: Int32, _ new: String, replaces: Bool) -> Bool {
         let (old, new) = (FileName.bytes(old), FileName.bytes(new))
         if replaces { return renameat(from, old, to, new) == 0 }
         errno = -chwd_rename_new(from, old, to, new)
         if errno == 0 { return true }
         guard errno == EINVAL, linkat(from, old, to, new, 0) == 0 else { return false }
-        return unlinkat(from, old, 0) == 0
+        _ = unlinkat(from, old, 0)
+        return true
     }
 
     /// Gives the file the permissions of the one it replaces, so that they never widen.

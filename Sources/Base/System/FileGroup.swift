@@ -110,7 +110,8 @@ final class StagingFolder {
         }
     }
 
-    /// The file stays in `new` under a second name, by which `undo` recognizes it.
+    /// The file stays in `new` under a second name, by which `undo` recognizes it; where the file system has no second names, a
+    /// file that got a name which none had stays after a failure.
     private func place(_ target: AtomicFile.Target, _ replaces: Bool) throws(AtomicFile.Failure) {
         let hasSecondName = linkat(new, FileName.bytes(target.name), folder.descriptor, Self.nextName, 0) == 0
         let (from, name) = hasSecondName ? (folder.descriptor, Self.nextName) : (new, target.name)

@@ -232,6 +232,8 @@ struct ProbeKnowledgeTests {
         _ = knowledge.add(whole, to: ProbeRequest(.software, verification: .never))
         _ = knowledge.add(part, to: startup)
         #expect(knowledge.snapshot.paths.map(\.operation) == [.encode, .decode])
+        _ = knowledge.add(.failure(.crashed, "it crashed"), to: startup)
+        #expect(knowledge.snapshot.paths.map(\.operation) == [.encode, .decode])
         // After a reload the codecs may be others.
         knowledge.invalidate()
         _ = knowledge.add(part, to: startup)

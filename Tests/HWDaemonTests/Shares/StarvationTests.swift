@@ -135,14 +135,14 @@ struct StarvationTests {
 
     @Test func aMeasurementThatFailsOnceEndsNoStarvedWorker() {
         let load = Load(testDescription: "has not run at all")
-        var (stall, silence) = (StallRule(limit: .seconds(5), clientLimit: .seconds(35)), SilenceRule())
+        var (stall, silence) = (StallRule(limit: .seconds(8), clientLimit: .seconds(35)), SilenceRule())
         for time in UInt64(0)...60 {
             let now = Self.start + time * Self.second
             func use() -> ProcessorUse? { time == 10 ? nil : load.use(after: time) }
             let busy = StallRule.Reading(busySince: Self.start, progress: 0)
             let isStalled = stall.isStalled(busy, now: now, use: use)
             let idle = StallRule.Reading(busySince: 0, progress: 0, heartbeat: 1)
-            let isSilent = silence.isSilent(idle, now: now, limit: .seconds(5), use: use)
+            let isSilent = silence.isSilent(idle, now: now, limit: .seconds(8), use: use)
             #expect(!isStalled && !isSilent, "after \(time) s")
         }
     }

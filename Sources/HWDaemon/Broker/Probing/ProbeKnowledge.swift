@@ -143,6 +143,8 @@ extension ProbeKnowledge {
     ///
     /// - Returns: whether `records` changed.
     mutating func add(_ outcome: ProbeChild.Outcome, to request: ProbeRequest, now: MonotonicTime = .now) -> Bool {
+        // The probe at the daemon's start can end after one on request, which ran beside it and lists more.
+        if request.subject == .software, request.verification == .startup, software?.isWhole == true { return false }
         switch request.subject {
         case .software: addSoftware(outcome, request.verification)
         case .node(let name): set(Self.node(name, outcome))
@@ -172,8 +174,6 @@ extension ProbeKnowledge {
             softwareFailure = nil
         }
         switch outcome {
-        // The probe at the daemon's start can end after one on request, which ran beside it and lists more.
-        case .answer where verification == .startup && software?.isWhole == true: break
         case .answer(let answer) where answer.node == nil:
             software = Software(
                 isWhole: verification != .startup,

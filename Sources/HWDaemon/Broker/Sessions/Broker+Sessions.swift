@@ -64,7 +64,7 @@ extension Broker {
         }
     }
 
-    /// Checks that a session may start.
+    /// Checks that a session may start; the registry is stored only when it does.
     ///
     /// - Returns: its memory, and the registry without the slots that it takes from sessions that failed.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.

@@ -85,9 +85,9 @@ struct StallClock {
 
     private var last: (time: UInt64, use: ProcessorUse?)?
 
-    /// The nanoseconds that count since the previous call; nil up to the first measurement.
+    /// The nanoseconds that count since the previous call; nil until there has been a measurement, and for the first one.
     ///
-    /// All time counts between calls one of which has no measurement.
+    /// Time before and after a call without a measurement counts in full.
     mutating func advance(to now: UInt64, _ use: ProcessorUse?) -> UInt64? {
         guard let before = last else {
             last = use.map { (now, $0) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Inner loops on the CPU: picture conversion for Shaders/CPU, with coefficients computed in Double by Color, and copies of
+// Inner loops on the CPU: picture conversion for Conversion/CPU, with coefficients computed in Double by Color, and copies of
 // frames to surfaces for VAAPI. The caller checks sizes, strides and pointers.
 #pragma once
 #include <stdbool.h>
