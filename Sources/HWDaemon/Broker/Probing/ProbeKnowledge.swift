@@ -144,7 +144,9 @@ extension ProbeKnowledge {
     /// - Returns: whether `records` changed.
     mutating func add(_ outcome: ProbeChild.Outcome, to request: ProbeRequest, now: MonotonicTime = .now) -> Bool {
         // The probe at the daemon's start can end after one on request, which ran beside it and lists more.
-        if request.subject == .software, request.verification == .startup, software?.isWhole == true { return false }
+        if request.subject == .software, request.verification == .startup, software?.isWhole == true {
+            return false
+        }
         switch request.subject {
         case .software: addSoftware(outcome, request.verification)
         case .node(let name): set(Self.node(name, outcome))
