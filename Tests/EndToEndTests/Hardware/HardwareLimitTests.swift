@@ -81,5 +81,21 @@ extension EndToEndFaults {
             #expect(summary.usingHardware && summary.encoderID == "org.hwdaemon.encoder.vaapi.only")
             #expect(try Probe(output).decodingMessages() == "")
         }
+
+        @Test("A session whose process dies keeps its own slot on hardware that is full")
+        func continues() throws {
+            let folder = try Scratch()
+            defer { withExtendedLifetime(folder) {} }
+            let server = try daemon(["only"], in: folder)
+            let encoder = try encoder(server, Self.required)
+            let frame = [UInt8](repeating: 90, count: 128 * 128 * 3 / 2)
+            try encoder.encode(frame)
+            kill(try server.session(encoder.id).pid, SIGKILL)
+            try encoder.encode(frame)
+            try encoder.finish()
+            #expect(encoder.coded.count == 2 && encoder.session.restartCount == 1)
+            #expect(try codec(encoder, server) == "org.hwdaemon.encoder.vaapi.only")
+            #expect(!server.log.contains("session waits"), "\(server.log)")
+        }
     }
 }

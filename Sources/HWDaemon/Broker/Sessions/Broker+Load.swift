@@ -6,7 +6,9 @@ internal import HWDTransport
 // Shares sessions out among GPUs.
 extension Broker {
     /// What the machine's GPUs do at present.
-    func loads(on snapshot: ProbeSnapshot) -> [HardwareLoad] {
+    func loads(on snapshot: ProbeSnapshot) -> [HardwareLoad] { loads(on: snapshot, registry) }
+
+    private func loads(on snapshot: ProbeSnapshot, _ registry: SessionRegistry) -> [HardwareLoad] {
         GPULoad.loads(
             of: registry.hardwareUses(now: .now), on: snapshot,
             maxSessions: settings.maxHardwareSessions > 0 ? settings.maxHardwareSessions : nil)
@@ -14,10 +16,13 @@ extension Broker {
 
     /// Checks that a call which requires hardware finds some that is not full.
     ///
+    /// - Parameter registry: the sessions that count; without the one that the call continues.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit.
-    func admitToHardware(_ parameters: CreateCall, _ snapshot: ProbeSnapshot) throws(Refusal) {
+    func admitToHardware(
+        _ parameters: CreateCall, _ snapshot: ProbeSnapshot, beside registry: SessionRegistry
+    ) throws(Refusal) {
         guard parameters.hardwareRequirement == .required else { return }
-        let possible = possibleLoads(parameters, snapshot)
+        let possible = possibleLoads(parameters, snapshot, registry)
         guard !possible.isEmpty, possible.allSatisfy(\.isFull) else { return }
         throw Refusal(
             .maxHardwareSessions, .videoEncoderNotAvailableNow,
@@ -26,19 +31,21 @@ extension Broker {
 
     /// The hardware that a worker will probably choose; it counts until the worker reports its choice.
     ///
-    /// - Parameter previous: the first hardware of the client's session, if that goes on.
+    /// - Parameter previous: the first hardware of the client's session, if that continues.
     func expectedHardware(
         _ parameters: CreateCall, _ snapshot: ProbeSnapshot, previous: String?
     ) -> String? {
         guard parameters.hardwareRequirement != .none else { return nil }
-        let free = possibleLoads(parameters, snapshot).filter { !$0.isFull }
+        let free = possibleLoads(parameters, snapshot, registry).filter { !$0.isFull }
         return GPULoad.leastLoaded(free.map(\.codecID), free, previous: previous)
     }
 
     /// The loads of the hardware that a call allows.
-    private func possibleLoads(_ parameters: CreateCall, _ snapshot: ProbeSnapshot) -> [HardwareLoad] {
+    private func possibleLoads(
+        _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ registry: SessionRegistry
+    ) -> [HardwareLoad] {
         let all = parameters.kind.hardware(prober.knowledge.hardwareEncoders, snapshot)
         let allowed = parameters.hardware(among: all, snapshot)
-        return loads(on: snapshot).filter { allowed.contains($0.codecID) }
+        return loads(on: snapshot, registry).filter { allowed.contains($0.codecID) }
     }
 }

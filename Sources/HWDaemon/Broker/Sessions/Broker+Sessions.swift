@@ -81,7 +81,7 @@ extension Broker {
         }
         asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try asked.admit(uid: uid, memory: memory.initial)
-        try admitToHardware(parameters, request.snapshot)
+        try admitToHardware(parameters, request.snapshot, beside: asked)
         return (memory, asked)
     }
 
