@@ -14,7 +14,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps deps-build debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \
+.PHONY: all clients gstreamer deps deps-build deps-packages debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \
     install install-daemon install-clients uninstall deb clean release manual
 
 all: release manual clients
@@ -28,6 +28,10 @@ deps:
 # What building and the demo need.
 deps-build:
 	@$(if $(DEPS),$(DEPS) build)
+
+# What making and checking Debian packages needs.
+deps-packages:
+	@$(if $(DEPS),$(DEPS) packages)
 
 release: deps-build
 	@echo "Building (release) ..."

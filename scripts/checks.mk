@@ -80,14 +80,14 @@ check-farm: release ## the examples of docs/farm.md with GNU parallel, Ray and D
 	@scripts/check-farm --build .build/release --python .build/farm/bin/python
 	@scripts/check-farm --build .build/release --long
 
-check-packages: release manual clients ## the Debian packages, in a Debian 12 without Swift; needs root
+check-packages: deps-packages release manual clients ## the Debian packages, in a Debian 12 without Swift; needs root
 	@scripts/make-deb .build/deb
 	@scripts/check-packages .build/packages
 
-check-source-package: deps ## the source package, built without a network
+check-source-package: deps-packages ## the source package, built without a network
 	@$(SCRIPT) .build/source-package
 
-check-admin-guide: release manual clients ## docs/admin.md and docs/install.md, followed in fresh Debian 12 roots; needs root
+check-admin-guide: deps-packages release manual clients ## docs/admin.md and docs/install.md, followed in fresh Debian 12 roots; needs root
 	@scripts/make-deb .build/deb
 	@$(SCRIPT) .build/admin-guide
 
