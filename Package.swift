@@ -112,7 +112,7 @@ let package = Package(
                 "Makefile", "README.md", "examples", "hwdaemon.pc.in", "libhwdaemon.map", "libhwdaemon0.symbols",
                 "tests",
             ],
-            sources: ["src"]),
+            sources: ["src"], cSettings: [.headerSearchPath("src")]),
         .target(
             name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
             path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
