@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "base.h"
+#include "element/base.h"
 
 #include <string.h>
 
-#include "daemon.h"
+#include "element/daemon.h"
 
 static GType hardware_type(void) {
     static GType type;

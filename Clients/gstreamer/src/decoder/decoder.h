@@ -5,7 +5,7 @@
 
 #include <gst/video/gstvideodecoder.h>
 
-#include "base.h"
+#include "element/base.h"
 
 // What the caps of pictures are made of.
 typedef struct HwdPictureFormat {

@@ -3,9 +3,9 @@
 #include <sched.h>
 #include <string.h>
 
-#include "encoder.h"
-#include "formats.h"
-#include "memory.h"
+#include "encoder/encoder.h"
+#include "video/formats.h"
+#include "video/memory.h"
 
 void hwd_encoder_forget_pools(HwdEncoder *encoder) {
     for (guint i = 0; i < encoder->pool_count; i++) hwd_pool_unref(encoder->pools[i].pool);

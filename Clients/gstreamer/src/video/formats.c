@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "formats.h"
+#include "video/formats.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "decoder.h"
-#include "formats.h"
+#include "decoder/decoder.h"
+#include "video/formats.h"
 
 enum { VPS = 32, PPS = 34, SPS = 33 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Made by scripts/make-gstreamer-properties from `hwctl properties --json`; check-gstreamer compares it.
 // clang-format off
-#include "properties.h"
+#include "properties/properties.h"
 
 const HwdPropertySpec hwd_encoder_properties[] = {
     {"AllowFrameReordering", "allow-frame-reordering", HWD_BOOLEAN, HWD_UNTIL_PREPARED, TRUE,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "stream.h"
+#include "element/stream.h"
 
 static void copy_side_data(const hwd_event *event, HwdItem *item) {
     for (guint i = 0; i < event->side_data_count; i++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "decoder.h"
+#include "decoder/decoder.h"
 
 #include <string.h>
 
-#include "formats.h"
+#include "video/formats.h"
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS,

@@ -5,7 +5,7 @@
 
 #include <gst/video/gstvideoencoder.h>
 
-#include "base.h"
+#include "element/base.h"
 
 enum { HWD_MAX_KNOWN_POOLS = 8 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon.h"
+#include "element/daemon.h"
 
 typedef struct Shared { char *address; hwd_daemon *daemon; guint users; } Shared;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "encoder.h"
+#include "encoder/encoder.h"
 
 #include <string.h>
 
-#include "formats.h"
+#include "video/formats.h"
 
 // Main or Main 10, where downstream takes only one of them.
 static const char *requested_profile(HwdEncoder *encoder) {

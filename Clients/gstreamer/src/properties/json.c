@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // As much of JSON as properties need.
-#include "properties.h"
+#include "properties/properties.h"
 
 #include <string.h>
 

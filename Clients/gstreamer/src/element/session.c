@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A session of an element, from its creation to its end, and the task that pushes its results.
-#include "base.h"
+#include "element/base.h"
 
 static void set_flow(HwdBase *base, GstFlowReturn flow) {
     g_mutex_lock(&base->lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "encoder.h"
+#include "encoder/encoder.h"
 
-#include "formats.h"
-#include "pool.h"
+#include "video/formats.h"
+#include "video/pool.h"
 
 enum { PROPERTY_ALPHA = 1000 };
 

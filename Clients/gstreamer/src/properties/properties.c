@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "properties.h"
+#include "properties/properties.h"
 
 #include <string.h>
 

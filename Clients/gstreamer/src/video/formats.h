@@ -6,7 +6,7 @@
 #include <gst/video/video.h>
 #include <hwdaemon.h>
 
-#include "properties.h"
+#include "properties/properties.h"
 
 // The formats of frames and pictures, as caps name them.
 #define HWD_PLAIN_FORMATS "NV12, I420, P010_10LE, I420_10LE"

@@ -3,8 +3,8 @@
 #ifndef HWD_BASE_H
 #define HWD_BASE_H
 
-#include "properties.h"
-#include "stream.h"
+#include "properties/properties.h"
+#include "element/stream.h"
 
 GST_DEBUG_CATEGORY_EXTERN(hwd_debug);
 #define GST_CAT_DEFAULT hwd_debug

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "memory.h"
+#include "video/memory.h"
 
 typedef struct HwdMemory {
     GstMemory parent;

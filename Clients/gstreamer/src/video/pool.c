@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "pool.h"
+#include "video/pool.h"
 
 #include <string.h>
 
-#include "formats.h"
-#include "memory.h"
+#include "video/formats.h"
+#include "video/memory.h"
 
 enum { MAX_FRAMES = 32, MIN_FRAMES = 2, MAX_BYTES = 512 << 20 };
 

@@ -3,7 +3,7 @@
 #include <gst/pbutils/codec-utils.h>
 #include <gst/video/video.h>
 
-#include "encoder.h"
+#include "encoder/encoder.h"
 
 gboolean hwd_encoder_convert(HwdStream *stream, const hwd_event *event, HwdItem *item) {
     (void)stream;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "stream.h"
+#include "element/stream.h"
 
-#include "base.h"
+#include "element/base.h"
 
 #include <errno.h>
 

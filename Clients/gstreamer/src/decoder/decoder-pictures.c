@@ -2,9 +2,9 @@
 // Pictures on their way from the session: hwd_decoder_convert runs in the receiving thread, the rest in the task.
 #include <string.h>
 
-#include "decoder.h"
-#include "formats.h"
-#include "memory.h"
+#include "decoder/decoder.h"
+#include "video/formats.h"
+#include "video/memory.h"
 
 // ---- Pictures as buffers
 
