@@ -70,7 +70,7 @@ let package = Package(
             swiftSettings: pure + optimizedSwift,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Client/Export",
+            name: "HWDExport", dependencies: ["HWDModel"], path: "Sources/Client/Export",
             swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
         .target(
@@ -292,7 +292,7 @@ let package = Package(
             name: "MediaCommandsTests",
             dependencies: [
                 "HWDControlCommands", "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDSystem", "HWDTransport",
-                "HWDWire", "hwctl-media", argumentParser,
+                "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),

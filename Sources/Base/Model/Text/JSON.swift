@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import FoundationEssentials
-public import HWDModel
 
 /// Encoding and decoding of JSON text; the only user of Foundation's coders.
 public enum JSON {
@@ -16,10 +15,10 @@ public enum JSON {
     }
 
     /// Why a document could not be decoded.
-    struct Fault: Error {
+    public struct Fault: Error {
         /// The field's path, dotted (`time_base.denominator`); empty for the document itself.
-        var field: String
-        var reason: String
+        public var field: String
+        public var reason: String
     }
 
     /// The limit of nested arrays and objects; no message of the protocol has half as many.
@@ -28,7 +27,7 @@ public enum JSON {
     static let maxDepth = 16
 
     /// As `decode`, with the field's path in the error.
-    static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(Fault) -> T {
+    public static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(Fault) -> T {
         guard !isTooDeep(bytes) else {
             throw Fault(field: "", reason: "the document has more than \(maxDepth) nested levels")
         }
