@@ -101,7 +101,7 @@ let package = Package(
             name: "CHWDVA", path: "Sources/VAAPI/CVA", pkgConfig: "libva-drm libva",
             providers: [.apt(["libva-dev"])]),
         .systemLibrary(
-            name: "CHWDDRM", path: "Sources/Codecs/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
+            name: "CHWDDRM", path: "Sources/Base/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CHWDVulkan", path: "Sources/Shaders/CVulkan", providers: [.apt(["libvulkan-dev"])]),
         .target(name: "CHWDPixels", path: "Sources/Shaders/CPixels", cSettings: optimized),

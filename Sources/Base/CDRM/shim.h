@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 // libdrm for Swift: what the kernel reports about DRM devices and their drivers.
 #pragma once
 #include <amdgpu_drm.h>
