@@ -114,7 +114,7 @@ let package = Package(
             ],
             sources: ["src"], cSettings: [.headerSearchPath("src")]),
         .target(
-            name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
+            name: "HWDConversion", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
             path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
@@ -136,7 +136,7 @@ let package = Package(
         .target(
             name: "HWDProbing",
             dependencies: [
-                "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
+                "CHWDDRM", "HWDConversion", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDX265",
             ],
             path: "Sources/HWDaemon/Probing", exclude: ["trial-pictures.json"],
@@ -186,21 +186,21 @@ let package = Package(
         .executableTarget(
             name: "hwdaemon-encoder",
             dependencies: [
-                "HWDAlpha", "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI",
+                "HWDAlpha", "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDWorker", "HWDX265",
             ],
             path: "Sources/HWDaemon/Encoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-decoder",
             dependencies: [
-                "HWDColor", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport",
+                "HWDColor", "HWDConversion", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport",
                 "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Decoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-transfer",
             dependencies: [
-                "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDWire", "HWDWorker",
+                "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Transfer", swiftSettings: common),
         .executableTarget(
@@ -235,7 +235,8 @@ let package = Package(
         .testTarget(name: "ExportTests", dependencies: ["HWDExport", "HWDModel"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
-            name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
+            name: "ConversionTests",
+            dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDConversion", "HWDModel"],
             swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "TransportTests",

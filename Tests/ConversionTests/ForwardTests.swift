@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 extension VulkanTests {
     /// Y'CbCr to half floats, compared with `ReferenceConverter`.

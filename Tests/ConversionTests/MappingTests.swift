@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// Nonlinear mappings of base layer codes by loops and shaders, compared with `ReferenceConverter`.
 enum Mappings {

@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// Copies pictures from a buffer to ordinary images, in the formats of dma-bufs.
 final class ImageUploader {

@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 extension VulkanTests {
     /// Flat patches compared with ffmpeg's zscale (libzimg), an independent implementation.

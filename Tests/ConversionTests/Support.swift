@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
 let hangLimit = Duration.seconds(60)

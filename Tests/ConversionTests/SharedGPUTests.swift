@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 extension VulkanTests {
     /// A session's pools in place, sealed ones too, and what is copied instead.

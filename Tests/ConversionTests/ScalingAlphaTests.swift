@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// Premultiplied colors after a filter that rings.
 @Suite(.serialized) struct ScalingAlphaTests {

@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// Every format with every siting, transfer function, matrix, range, primaries and primaries of light, in both directions.
 ///

@@ -3,7 +3,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 extension VulkanTests {
     /// RGB and Y'CbCr to Y'CbCr, within half a code and a tolerance for fp32 of the reference.

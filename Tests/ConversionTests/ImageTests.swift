@@ -5,7 +5,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 extension VulkanTests {
     /// Sources in images compared with the same in buffers, and wrong descriptions of dma-bufs.

@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 @Suite struct LightMeterTests {
     static func description(

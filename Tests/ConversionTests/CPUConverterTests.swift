@@ -2,7 +2,7 @@
 import CHWDPixels
 import HWDColor
 import HWDModel
-import HWDShaders
+import HWDConversion
 import Testing
 
 /// The CPU's loops compared with `ReferenceConverter`.

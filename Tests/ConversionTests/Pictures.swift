@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDColor
 import HWDModel
-import HWDShaders
+import HWDConversion
 import Testing
 
 /// Reproducible random numbers.

@@ -4,7 +4,7 @@ import HWDColor
 import HWDModel
 import Testing
 
-@testable import HWDShaders
+@testable import HWDConversion
 
 /// Published values of HDR to SDR in 8-bit codes, from every set of loops.
 enum TonePoints {

@@ -2,7 +2,7 @@
 import Glibc
 import HWDColor
 import HWDModel
-import HWDShaders
+import HWDConversion
 import Testing
 
 /// Scaled pictures compared with ffmpeg's zscale (libzimg), an independent implementation.
