@@ -204,7 +204,7 @@ let package = Package(
             ],
             path: "Sources/HWDaemon/Transfer", swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/HWDaemon/Probe",
+            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/HWDaemon/ProbeProgram",
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
