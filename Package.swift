@@ -70,7 +70,7 @@ let package = Package(
             swiftSettings: pure + optimizedSwift,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "HWDExport", dependencies: ["HWDModel", "HWDWire"], path: "Sources/Client/Export",
+            name: "HWDExport", dependencies: ["HWDModel"], path: "Sources/Client/Export",
             swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
         .target(
@@ -101,7 +101,7 @@ let package = Package(
             name: "CHWDVA", path: "Sources/VAAPI/CVA", pkgConfig: "libva-drm libva",
             providers: [.apt(["libva-dev"])]),
         .systemLibrary(
-            name: "CHWDDRM", path: "Sources/Codecs/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
+            name: "CHWDDRM", path: "Sources/Base/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CHWDVulkan", path: "Sources/Shaders/CVulkan", providers: [.apt(["libvulkan-dev"])]),
         .target(name: "CHWDPixels", path: "Sources/Shaders/CPixels", cSettings: optimized),
@@ -112,9 +112,9 @@ let package = Package(
                 "Makefile", "README.md", "examples", "hwdaemon.pc.in", "libhwdaemon.map", "libhwdaemon0.symbols",
                 "tests",
             ],
-            sources: ["src"]),
+            sources: ["src"], cSettings: [.headerSearchPath("src")]),
         .target(
-            name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
+            name: "HWDConversion", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
             path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
@@ -136,7 +136,7 @@ let package = Package(
         .target(
             name: "HWDProbing",
             dependencies: [
-                "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
+                "CHWDDRM", "HWDConversion", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDX265",
             ],
             path: "Sources/HWDaemon/Probing", exclude: ["trial-pictures.json"],
@@ -186,25 +186,25 @@ let package = Package(
         .executableTarget(
             name: "hwdaemon-encoder",
             dependencies: [
-                "HWDAlpha", "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI",
+                "HWDAlpha", "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDWorker", "HWDX265",
             ],
             path: "Sources/HWDaemon/Encoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-decoder",
             dependencies: [
-                "HWDColor", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport",
+                "HWDColor", "HWDConversion", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport",
                 "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Decoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-transfer",
             dependencies: [
-                "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDWire", "HWDWorker",
+                "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Transfer", swiftSettings: common),
         .executableTarget(
-            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/HWDaemon/Probe",
+            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/HWDaemon/ProbeProgram",
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
@@ -235,7 +235,8 @@ let package = Package(
         .testTarget(name: "ExportTests", dependencies: ["HWDExport", "HWDModel"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
-            name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
+            name: "ConversionTests",
+            dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDConversion", "HWDModel"],
             swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "TransportTests",
@@ -292,7 +293,7 @@ let package = Package(
             name: "MediaCommandsTests",
             dependencies: [
                 "HWDControlCommands", "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDSystem", "HWDTransport",
-                "HWDWire", "hwctl-media", argumentParser,
+                "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),

@@ -11,8 +11,6 @@ let package = Package(
     name: "hwdaemon-benchmarks",
     dependencies: [.package(name: "hwdaemon", path: "..")],
     targets: [
-        .executableTarget(name: "session-bench", dependencies: [client], swiftSettings: settings),
-        .target(name: "CHostile"),
-        .executableTarget(name: "hostile", dependencies: ["CHostile", client], swiftSettings: settings),
+        .executableTarget(name: "session-bench", dependencies: [client], swiftSettings: settings)
     ]
 )

@@ -8,7 +8,7 @@ check-long: debug ## the suites named Long and those of the media set, with a re
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name long -- --filter '$(LONG)'
 
 check-cases: debug ## all cases of the tests that make test samples: encoders' structures, conversions of all signals
-	@HWDAEMON_TEST_ALL=1 $(RUN_TESTS) --name cases -- --filter '^(X265Tests|ConformanceTests|ShadersTests|MediaCommandsTests)\.'
+	@HWDAEMON_TEST_ALL=1 $(RUN_TESTS) --name cases -- --filter '^(X265Tests|ConformanceTests|ConversionTests|MediaCommandsTests)\.'
 
 check-receipts: debug ## all cases of all end-to-end tests, with a receipt of each file that they encode
 	@HWDAEMON_TEST_ALL=1 HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts -- --filter EndToEndTests --skip '$(LONG)|$(EVERY)'

@@ -6,7 +6,7 @@ from .clips import FORMATS, Failure, run
 
 #: Of the luma of each frame, in dB.
 MIN_QUALITY = 30
-#: What tests/failover.c does with frames: it forces a key frame, and sends captions with one frame of so many.
+#: What tests/failover/failover.c does with frames: it forces a key frame, and sends captions with one frame of so many.
 KEY_FRAME, CAPTION_STEP = 34, 6
 
 

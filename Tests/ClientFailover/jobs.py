@@ -45,7 +45,7 @@ class Encode:
 
 @dataclass
 class Decode:
-    """Decompression sessions of a clip, for each of `kills` one (tests/decoded.c)."""
+    """Decompression sessions of a clip, for each of `kills` one (tests/failover/decoded.c)."""
 
     name: str
     clip: str

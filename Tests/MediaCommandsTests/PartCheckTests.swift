@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDMediaFile
 import HWDModel
-import HWDWire
 import Testing
 
 @testable import hwctl_media

@@ -15,9 +15,9 @@ from pathlib import Path
 CLIENT = Path(__file__).resolve().parent.parent
 DOCUMENT = (CLIENT.parent.parent / "docs/protocol.md").read_text()
 HEADER = (CLIENT / "include/hwdaemon.h").read_text()
-INTERNAL = (CLIENT / "src/internal.h").read_text()
+INTERNAL = (CLIENT / "src/base/internal.h").read_text()
 # Where the daemon and the library have the most restarts of a session.
-RESTARTS = {CLIENT.parent.parent / "Sources/Base/Model/SessionKind.swift": r"maxRestarts = (\d+)", CLIENT / "src/session.h": r"MAX_RESTARTS = (\d+)"}
+RESTARTS = {CLIENT.parent.parent / "Sources/Base/Model/SessionKind.swift": r"maxRestarts = (\d+)", CLIENT / "src/session/session.h": r"MAX_RESTARTS = (\d+)"}
 # What the protocol does not have.
 OWN = re.compile(r"HWD_(VERSION|DEFAULT_TIMEOUT|OPEN_PRIVATE|COMPRESSION|DECOMPRESSION|TRANSFER|EVENT_\w+|HAS_\w+|MAX_PLANES|SYNCHRONOUS)")
 # Flags of a message by the document's words: the header's constant, and what the library shifts the bit by.
@@ -68,7 +68,7 @@ def evaluate(folder, names, statuses, formats):
     for name in formats:
         lines.append(f"count = hwd_layout(HWD_{name}, 7, 5, 0, planes, NULL);")
         lines.append(f'for (int i = 0; i < count; i++) printf("plane {name}.%d %ux%u\\n", i, planes[i].row_bytes, planes[i].rows);')
-    source = ('#include "internal.h"\n#include <stdio.h>\nint main(void) {\nhwd_plane planes[HWD_MAX_PLANES];\nint count;\n'
+    source = ('#include "base/internal.h"\n#include <stdio.h>\nint main(void) {\nhwd_plane planes[HWD_MAX_PLANES];\nint count;\n'
               + "\n".join(lines) + "\nreturn 0;\n}\n")
     with tempfile.TemporaryDirectory() as work:
         (Path(work) / "constants.c").write_text(source)

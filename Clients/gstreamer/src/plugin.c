@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "decoder.h"
-#include "encoder.h"
+#include "decoder/decoder.h"
+#include "encoder/encoder.h"
 
 GST_DEBUG_CATEGORY(hwd_debug);
 

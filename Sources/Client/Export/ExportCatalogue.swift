@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import HWDModel
-internal import HWDWire
 
 /// The presets and the rates of `presets.json`, and what files of an administrator add.
 public struct ExportCatalogue: Hashable, Sendable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
-internal import HWDWire
 
 /// Settings of an export under a name, such as AVFoundation's `HEVC1920x1080`.
 ///

@@ -4,7 +4,7 @@ internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker

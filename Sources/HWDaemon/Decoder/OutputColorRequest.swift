@@ -2,7 +2,7 @@
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 
 /// The RGB color that a session's properties request for its pictures.
 struct OutputColorRequest {

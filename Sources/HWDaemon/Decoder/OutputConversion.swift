@@ -3,7 +3,7 @@ internal import HWDColor
 internal import HWDLibAV
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
 

@@ -3,7 +3,7 @@ internal import Glibc
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker

@@ -2,7 +2,7 @@
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 
 extension ImageDescription {
     /// The frames that an encoder gets.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDWire
 
 /// A key frame of a codec that sessions do not decode, and the samples that every decoder of it must output.
 struct TrialPicture: Decodable, Hashable, Sendable {

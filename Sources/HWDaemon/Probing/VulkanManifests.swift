@@ -2,7 +2,6 @@
 internal import Glibc
 internal import HWDModel
 internal import HWDSystem
-internal import HWDWire
 
 /// Faults of the manifests of Vulkan's drivers, which its loader passes over or reports as something else.
 enum VulkanManifests {

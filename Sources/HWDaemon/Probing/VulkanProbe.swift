@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire

@@ -2,7 +2,7 @@
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDWire
 
 /// The state built from a Create call: the conversion, and the devices that it may run on.

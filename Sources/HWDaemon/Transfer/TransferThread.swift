@@ -2,7 +2,7 @@
 internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
-internal import HWDShaders
+internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 internal import Synchronization

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDModel
-import HWDWire
 
 /// Tests/Clients/cases.json, which the README beside it describes.
 struct CaseTable: Decodable {

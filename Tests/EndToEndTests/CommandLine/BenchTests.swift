@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import FoundationXML
+import HWDModel
 import HWDWire
 import Testing
 

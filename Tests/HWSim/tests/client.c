@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "client.h"
+#include "tests/client.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <va/va.h>
 #include <va/va_enc_hevc.h>
 
-#include "../headers.h"
+#include "bitstream/headers.h"
 
 // A client on libva, as small as one can be that writes its own headers.
 

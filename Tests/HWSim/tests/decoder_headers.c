@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../decoder_headers.h"
+#include "decoder/decoder_headers.h"
 
 static struct bytes stream, payload;
 

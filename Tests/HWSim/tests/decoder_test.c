@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../decoder.h"
-#include "../decoder_headers.h"
-#include "../decoder_references.h"
+#include "decoder/decoder.h"
+#include "decoder/decoder_headers.h"
+#include "decoder/decoder_references.h"
 
 static int failures;
 

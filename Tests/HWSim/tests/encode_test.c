@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client.h"
+#include "tests/client.h"
 
 static const struct scenario scenarios[] = {
     {.name = "intra", .structure = INTRA, .width = 416, .height = 240, .depth = 8, .frames = 4},

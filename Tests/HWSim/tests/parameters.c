@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <string.h>
 
-#include "client.h"
+#include "tests/client.h"
 
 static int or(int value, int otherwise) { return value ? value : otherwise; }
 

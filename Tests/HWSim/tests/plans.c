@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <string.h>
 
-#include "client.h"
+#include "tests/client.h"
 
 static struct plan *add(struct client *client, int *count, int poc, int type, int nal_type, int temporal_id) {
     struct plan *plan = &client->plans[(*count)++];

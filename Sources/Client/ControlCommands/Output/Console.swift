@@ -4,7 +4,6 @@ internal import Glibc
 package import HWClient
 package import HWDModel
 internal import HWDSystem
-internal import HWDWire
 internal import Synchronization
 
 /// hwctl's output: results on standard output, everything else on standard error.

@@ -3,7 +3,6 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
-internal import HWDWire
 internal import Logging
 
 /// The daemon that this one replaces, as this one sees it: it finishes its sessions and reports about them.

@@ -3,7 +3,6 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
-internal import HWDWire
 
 /// The daemon that replaces this one, as this one sees it: a new process of the program, which may be another version.
 final class Successor {

@@ -2,7 +2,6 @@
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDSystem
-internal import HWDWire
 
 /// Quality over bit rate: the runs of one encoder, here or in a document of `hwctl bench`.
 struct BenchCurve: Codable {

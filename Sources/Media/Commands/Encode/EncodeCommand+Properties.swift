@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDWire
 
 extension EncodeCommand {
     /// How the encoder is chosen.

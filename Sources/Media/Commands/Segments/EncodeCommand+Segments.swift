@@ -4,7 +4,6 @@ internal import HWDControlCommands
 internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDWire
 
 extension EncodeCommand {
     /// The most segments that one machine encodes at a time.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDWire
 
 /// What a file that `hwctl encode --segment` wrote is, kept in the file as an annotation.
 struct PartRecord: Codable, Hashable {
