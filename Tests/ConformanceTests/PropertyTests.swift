@@ -29,10 +29,10 @@ import Testing
         .map { Case(backend: backend, name: $0.key.rawValue) }
     }
 
-    private func session(_ backend: Backend) throws -> CompressionSession {
+    private func session(_ backend: Backend) throws -> CompressionAdmission {
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 25)))
-        return CompressionSession(
+        return CompressionAdmission(
             request: request, properties: PropertyStore(backend: backend.kind))
     }
 

@@ -56,11 +56,11 @@ public struct EncodeJob: Codable, Sendable {
         return [configuration.baseLayer(clip.format), configuration.alphaLayer(clip.format)]
     }
 
-    private func session(_ backend: PropertySpec.Backend) throws(SessionError) -> CompressionSession {
+    private func session(_ backend: PropertySpec.Backend) throws(SessionError) -> CompressionAdmission {
         let request = try CompressionRequest(
             codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.fourcc,
             timeBase: Rational(1, 25) ?? Rational(1))
-        var session = CompressionSession(request: request, properties: PropertyStore(backend: backend))
+        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: backend))
         try session.setProperties(["ExpectedFrameRate": .int(25)].merging(properties) { $1 })
         return session
     }

@@ -259,7 +259,7 @@ private func path(
 }
 
 @Suite struct DecompressionSessionTests {
-    private func session() throws -> DecompressionSession {
+    private func session() throws -> DecompressionAdmission {
         let sets = [
             try VideoParameterSet().nalUnit(),
             try {
@@ -272,7 +272,7 @@ private func path(
         let request = try DecompressionRequest(
             codec: "hevc", formatDescription: DecoderConfigurationRecord(nalUnits: sets).bytes(),
             timeBase: Rational(1), pixelFormat: nil)
-        return DecompressionSession(
+        return DecompressionAdmission(
             request: request, properties: PropertyStore(backend: .libavcodec))
     }
 
@@ -311,7 +311,7 @@ private func path(
     @Test func limitsPacketsInFlight() throws {
         var session = try session()
         let pools = try pools()
-        for id in 0..<UInt64(DecompressionSession.maxPacketsInFlight) { try session.admit(packet(id), in: pools) }
+        for id in 0..<UInt64(DecompressionAdmission.maxPacketsInFlight) { try session.admit(packet(id), in: pools) }
         #expect(throws: SessionError.self) { try session.admit(packet(99), in: pools) }
         session.release(0)
         try session.admit(packet(99), in: pools)

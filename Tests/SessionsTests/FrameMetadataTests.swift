@@ -202,7 +202,7 @@ import Testing
     @Test func framesOfAnotherColorThanTheStreamsAreRefused() throws {
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)))
-        var session = CompressionSession(request: request, properties: PropertyStore(backend: .x265))
+        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         try session.setProperties(["TransferFunction": .string("SMPTE_ST_2084_PQ")])
         _ = try session.prepare()
         var pools = PoolLedger<Void>(maxBytes: 1 << 20)

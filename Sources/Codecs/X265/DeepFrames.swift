@@ -7,7 +7,7 @@ internal import HWDSessions
 final class DeepFrames {
     private var planner: LevelPlanner
     private var groups: DeepGroups
-    private let copies: FrameCopies
+    private let copies: WaitingFrames
     private let request: CompressionRequest
     /// The size of x265's pictures, which has whole blocks.
     private let size: (width: Int, height: Int)
@@ -27,7 +27,7 @@ final class DeepFrames {
             isOpenGOP: configuration.allowOpenGOP)
         groups = DeepGroups(configuration, pbFactor: parameters.rc.pbFactor)
         request = configuration.request
-        copies = FrameCopies(request)
+        copies = WaitingFrames(request)
         size = (Int(parameters.sourceWidth), Int(parameters.sourceHeight))
         offsets = .allocate(capacity: ((size.width / 2 + 7) / 8) * ((size.height / 2 + 7) / 8))
         offsets.initialize(repeating: 0)

@@ -9,7 +9,7 @@ internal import HWDSessions
 final class LevelledFrames {
     private var planner: LevelPlanner
     private var relabeller: TemporalRelabeller
-    private let copies: FrameCopies
+    private let copies: WaitingFrames
     private var share: BaseLevelShare?
     /// The level whose pictures x265 wrote as references although no picture refers to them; nil for none.
     private let unreferencedLevel: Int?
@@ -30,7 +30,7 @@ final class LevelledFrames {
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
             isOpenGOP: configuration.allowOpenGOP)
-        copies = FrameCopies(configuration.request)
+        copies = WaitingFrames(configuration.request)
         share = configuration.baseLevelFraction.map {
             BaseLevelShare(
                 fraction: $0, baseFrameRate: configuration.temporalLevels.frameRate(through: 0).value)

@@ -22,7 +22,7 @@ struct DecodeThread {
         var isAlphaReported = false
     }
 
-    let worker: WorkerSession
+    let worker: DecompressionWorker
     let tasks: WorkQueue<DecodeTask>
 
     var decoder: (any PictureDecoder)?
@@ -55,7 +55,7 @@ struct DecodeThread {
     /// Converts pictures to RGB; nil where they are sent as decoded.
     let conversion: OutputConversion?
 
-    init(worker: WorkerSession, tasks: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
+    init(worker: DecompressionWorker, tasks: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
         self.worker = worker
         self.tasks = tasks
         self.decoder = decoder

@@ -7,7 +7,7 @@ internal import HWDWorker
 struct DecoderWorkerMain {
     static func main() {
         WorkerStartup.run(.decompression, rehearse: SessionSetup.rehearse) { assigned in
-            try WorkerSession(assigned).run()
+            try DecompressionWorker(assigned).run()
         }
     }
 }

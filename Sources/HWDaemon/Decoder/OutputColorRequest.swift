@@ -16,7 +16,7 @@ struct OutputColorRequest {
     /// Reads the properties of a session whose pictures have the format `format`.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
-    init(_ session: DecompressionSession, _ format: PixelFormat) throws(SessionError) {
+    init(_ session: DecompressionAdmission, _ format: PixelFormat) throws(SessionError) {
         var color = session.destinationColor
         let unspecified = ColorDescription.unspecified
         // Half floats default to Display P3, the gamut of current displays; 8-bit RGB to sRGB, for the desktop.

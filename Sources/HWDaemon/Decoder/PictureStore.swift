@@ -177,7 +177,7 @@ final class PictureStore: PictureMemory {
         // A multiple of the page size, so that rows stay aligned.
         let slotSize = (byteCount + 4095) & ~4095
         let used = state.arenas.values.reduce(0) { $0 + $1.memory.size }
-        let needed = Self.heldByDecoder + DecompressionSession.maxFramesInFlight + 1
+        let needed = Self.heldByDecoder + DecompressionAdmission.maxFramesInFlight + 1
         let count = min(needed, (maxBytes - min(used, maxBytes)) / slotSize)
         // With fewer slots no picture could be held while another is decoded.
         guard count >= 3,

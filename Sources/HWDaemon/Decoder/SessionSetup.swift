@@ -7,7 +7,7 @@ internal import HWDWorker
 
 /// The state built from a Create call: the session's rules, its decoder, and the answers to client and broker.
 struct SessionSetup {
-    let session: DecompressionSession
+    let session: DecompressionAdmission
     let choice: DecoderPolicy.Choice
     /// The requirements on the decoder, for a second choice when one fails.
     let requirements: DecoderPolicy.Request
@@ -50,7 +50,7 @@ struct SessionSetup {
         properties.publish(.containsAlphaChannel, .bool(alpha != nil))
         properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
-        var session = DecompressionSession(request: request, properties: properties)
+        var session = DecompressionAdmission(request: request, properties: properties)
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
         if request.isConverted, let format = request.pixelFormat {
@@ -68,7 +68,7 @@ struct SessionSetup {
 
     /// Opens the decoder that was chosen.
     func openDecoder(
-        _ decoder: DecoderDescription, memory: any PictureMemory, session: DecompressionSession
+        _ decoder: DecoderDescription, memory: any PictureMemory, session: DecompressionAdmission
     ) throws(SessionError) -> any PictureDecoder {
         var options = HEVCDecoder.Options()
         (options.isRealTime, options.threads) = session.options
@@ -99,8 +99,8 @@ struct SessionSetup {
             session: start.session, decoderID: choice.decoder.id, usingHardware: choice.decoder.hardware,
             fallbackReason: choice.fallbackReason, width: request.format.width, height: request.format.height,
             pixelFormat: Self.pixelFormat(request, isSemiPlanar: isSemiPlanar).rawValue,
-            maxPacketsInFlight: DecompressionSession.maxPacketsInFlight,
-            maxFramesInFlight: DecompressionSession.maxFramesInFlight, priorityReason: start.realTime?.refusal)
+            maxPacketsInFlight: DecompressionAdmission.maxPacketsInFlight,
+            maxFramesInFlight: DecompressionAdmission.maxFramesInFlight, priorityReason: start.realTime?.refusal)
     }
 
     /// The report to the broker.

@@ -26,13 +26,13 @@ enum EncodeTask: Sendable {
     case finish(until: Int64, sequence: UInt32)
     /// Reply: every earlier task is done.
     case acknowledge(sequence: UInt32)
-    /// Make the converter forget `WorkerSession.removedPools`.
+    /// Make the converter forget `CompressionWorker.removedPools`.
     case poolsRemoved
 }
 
 /// The thread that calls the encoder: a call may take seconds, for which the I/O thread must not wait.
 struct EncodeThread {
-    let worker: WorkerSession
+    let worker: CompressionWorker
     let tasks: WorkQueue<EncodeTask>
     let arena: PacketArena
 
@@ -67,7 +67,7 @@ struct EncodeThread {
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
-    init(worker: WorkerSession, tasks: WorkQueue<EncodeTask>, arena: PacketArena) {
+    init(worker: CompressionWorker, tasks: WorkQueue<EncodeTask>, arena: PacketArena) {
         self.worker = worker
         self.tasks = tasks
         self.arena = arena

@@ -7,7 +7,7 @@ internal import HWDWorker
 struct EncoderWorkerMain {
     static func main() {
         WorkerStartup.run(.compression, rehearse: SessionSetup.rehearse) { assigned in
-            try WorkerSession(assigned).run()
+            try CompressionWorker(assigned).run()
         }
     }
 }

@@ -22,7 +22,9 @@ final class OutputSampler {
         let firstSampleSize: Int
 
         /// Nil where nothing is.
-        init?(_ session: CompressionSession, _ configuration: EncoderConfiguration, isContinuation: Bool = false) {
+        init?(
+            _ session: CompressionAdmission, _ configuration: EncoderConfiguration, isContinuation: Bool = false
+        ) {
             let mode = session.properties.string(.verifyOutput) ?? "sampled"
             guard mode != "off", configuration.alpha == nil else { return nil }
             checksAll = mode == "all"

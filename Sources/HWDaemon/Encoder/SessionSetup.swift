@@ -11,7 +11,7 @@ internal import HWDX265
 
 /// The state built from a Create call: the session's rules, its encoder, and the answers to client and broker.
 struct SessionSetup {
-    let session: CompressionSession
+    let session: CompressionAdmission
     /// How frames of another size become pictures.
     let scaling: ScalingOptions
     let choice: EncoderPolicy.Choice
@@ -77,7 +77,7 @@ struct SessionSetup {
     }
 
     private static func open(
-        _ encoder: EncoderDescription, _ session: CompressionSession, _ start: WorkerStart,
+        _ encoder: EncoderDescription, _ session: CompressionAdmission, _ start: WorkerStart,
         _ willOpen: (String?) -> Void
     ) throws(VAAPIFailure) -> OpenHardware {
         guard let hardware = start.hardware.first(where: { $0.encoderID == encoder.id }) else {
@@ -97,7 +97,7 @@ struct SessionSetup {
     private static func session(
         _ request: CompressionRequest, _ choice: EncoderPolicy.Choice, _ initial: [String: PropertyValue],
         _ notices: [String]
-    ) throws(SessionError) -> CompressionSession {
+    ) throws(SessionError) -> CompressionAdmission {
         let encoder = choice.encoder
         var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265, hasAlpha: request.hasAlpha)
         properties.publish(.encoderID, .string(encoder.id))
@@ -106,7 +106,7 @@ struct SessionSetup {
             .usingGPURegistryID,
             encoder.hardware ? (encoder.pciAddress ?? encoder.device).map(PropertyValue.string) : nil)
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
-        var session = CompressionSession(request: request, properties: properties, notices: notices)
+        var session = CompressionAdmission(request: request, properties: properties, notices: notices)
         try session.setProperties(initial)
         return session
     }
@@ -123,7 +123,7 @@ struct SessionSetup {
     ///
     /// x265 checks some values only when it opens; the call that sets them is to fail, not Prepare or a frame.
     /// - Throws: `Parameter` for a value that x265 refuses.
-    static func tryOptions(of session: CompressionSession) throws(SessionError) {
+    static func tryOptions(of session: CompressionAdmission) throws(SessionError) {
         let configuration = try session.configuration()
         guard !configuration.x265Options.options.isEmpty else { return }
         try configuration.x265Options.checkThreadCounts(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -166,7 +166,7 @@ struct SessionSetup {
         let delay = delay
         return CreateCompressionSession.Reply(
             session: start.session, encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
-            fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
+            fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionAdmission.maxFramesInFlight,
             maxPacketsInFlight: PacketArena.maxPackets, maxFramesHeld: delay?.framesHeld,
             reorderDepth: delay?.reorderDepth, priorityReason: start.realTime?.refusal)
     }

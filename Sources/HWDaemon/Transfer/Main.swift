@@ -6,6 +6,6 @@ internal import HWDWorker
 @main
 struct TransferWorkerMain {
     static func main() {
-        WorkerStartup.run(.transfer, rehearse: {}) { assigned in try WorkerSession(assigned).run() }
+        WorkerStartup.run(.transfer, rehearse: {}) { assigned in try TransferWorker(assigned).run() }
     }
 }

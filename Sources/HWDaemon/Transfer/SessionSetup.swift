@@ -46,7 +46,7 @@ struct SessionSetup {
     }
 
     /// The session's rules.
-    var session: TransferSession { TransferSession(source: sides.source, target: sides.target) }
+    var session: TransferAdmission { TransferAdmission(source: sides.source, target: sides.target) }
 
     /// Bytes of a converted frame, without row padding.
     var targetBytes: Int {
@@ -102,7 +102,7 @@ struct OpenConverter: @unchecked Sendable {
         CreateTransferSession.Reply(
             session: session, device: converter.device, deviceReason: reason, usingGPU: isGPU,
             fallbackReason: fallbackReason,
-            maxFramesInFlight: TransferSession.maxFramesInFlight)
+            maxFramesInFlight: TransferAdmission.maxFramesInFlight)
     }
 
     /// The report to the broker; the id is a label of its metrics and therefore names no GPU model.

@@ -20,7 +20,7 @@ enum TransferTask: Sendable {
     case convert(PendingTransfer)
     /// Finish every frame, then reply to the message with this sequence number.
     case finish(sequence: UInt32)
-    /// Make the GPU forget `WorkerSession.removedPools`.
+    /// Make the GPU forget `TransferWorker.removedPools`.
     case poolsRemoved
 }
 
@@ -40,7 +40,7 @@ struct TransferThread {
     /// Cached converters: a stream may alternate between the colors of its frames.
     private static let maxConverters = 4
 
-    let worker: WorkerSession
+    let worker: TransferWorker
     let tasks: WorkQueue<TransferTask>
     private let gpu: SharedGPU
     /// What determines a converter.
@@ -55,7 +55,7 @@ struct TransferThread {
     private var begun: [Begun] = []
     private var priority: ThreadPriority
 
-    init(worker: WorkerSession, tasks: WorkQueue<TransferTask>, opened: OpenConverter) {
+    init(worker: TransferWorker, tasks: WorkQueue<TransferTask>, opened: OpenConverter) {
         self.worker = worker
         self.tasks = tasks
         gpu = opened.gpu

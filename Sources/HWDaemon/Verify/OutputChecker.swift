@@ -11,7 +11,7 @@ internal import HWDWire
 /// The samples come from a process that runs a driver, and are not trusted.
 struct OutputChecker {
     private let memory: SampleMemory
-    private var quality = PictureQuality()
+    private var rule = WrongPictureRule()
     /// Of the present group of pictures; nil before the first, and after all its pictures were asked for.
     private var decoder: ReferenceDecoder?
     private var group: CodedVideoSequence?
@@ -175,11 +175,11 @@ struct OutputChecker {
                 ?? "a picture has \(picture.width)x\(picture.height) samples, its frame \(sample.width)x\(sample.height)"
             return
         }
-        let psnr = PictureQuality.psnr(
+        let psnr = WrongPictureRule.psnr(
             squaredError: Self.squaredError(picture, luma, sample), count: luma.count)
         finding.compared += 1
         finding.worst = min(finding.worst ?? psnr, psnr)
-        if let fault = quality.judge(psnr) { finding.fault = finding.fault ?? fault }
+        if let fault = rule.judge(psnr) { finding.fault = finding.fault ?? fault }
     }
 
     /// The sum over the rows that the sample has, of the eight high bits.

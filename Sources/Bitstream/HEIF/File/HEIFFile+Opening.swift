@@ -130,7 +130,7 @@ extension HEIFFile {
         itemData = Array(children["idat"] ?? [])
         try checkingBoxes { () throws(BoxError) in
             itemTable = try ItemTable(children["iinf"] ?? [])
-            if let body = children["iprp"] { propertyTable = try PropertyTable(body, &itemTable) }
+            if let body = children["iprp"] { propertyTable = try ItemPropertyTable(body, &itemTable) }
             if let body = children["iloc"] { locations = try ItemLocations(body, &itemTable) }
             if let body = children["iref"] { references = try ItemReferences(body, itemTable) }
             if let body = children["grpl"] { groups = try EntityGroup.read(body) }

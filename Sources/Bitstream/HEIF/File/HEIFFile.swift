@@ -19,7 +19,7 @@ public struct HEIFFile: Sendable {
     public internal(set) var remarks: [String] = []
 
     var itemTable = ItemTable()
-    var propertyTable = PropertyTable()
+    var propertyTable = ItemPropertyTable()
     var locations = ItemLocations()
     var references = ItemReferences()
     /// The contents of `idat`.

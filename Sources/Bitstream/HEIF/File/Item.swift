@@ -18,11 +18,11 @@ public struct Item: Hashable, Sendable {
     var location: UInt32?
 
     /// How pictures of the type come about; nil for items that are no pictures or of an unknown type.
-    public var picture: PictureKind? { PictureKind(type) }
+    public var picture: ItemPictureKind? { ItemPictureKind(type) }
 }
 
 /// How the picture of an item comes about.
-public enum PictureKind: Hashable, Sendable {
+public enum ItemPictureKind: Hashable, Sendable {
     case coded
     case grid
     case overlay

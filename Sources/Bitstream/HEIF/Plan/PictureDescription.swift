@@ -16,7 +16,7 @@ public struct PictureDescription: Sendable {
     }
 
     public let item: Item
-    public let kind: PictureKind
+    public let kind: ItemPictureKind
     /// The size before transformations.
     public let width: Int
     public let height: Int
@@ -75,7 +75,7 @@ private struct DescriptionParts {
     var transformations: [ItemProperty] = []
     var hevc: DecoderConfigurationRecord?
     /// What the record's SPS states.
-    var stream: StreamFormat?
+    var stream: CodedFormat?
     var codecs: [Box] = []
     var bitDepths: [Int]?
     var colors: [ColorInformation] = []
@@ -112,7 +112,7 @@ private struct DescriptionParts {
         }
     }
 
-    func description(_ item: Item, _ kind: PictureKind) throws(HEIFError) -> PictureDescription {
+    func description(_ item: Item, _ kind: ItemPictureKind) throws(HEIFError) -> PictureDescription {
         if kind == .coded, ["hvc1", "hev1"].contains(item.type), hevc == nil {
             throw HEIFError(.malformed, "item \(id) has no hvcC record")
         }

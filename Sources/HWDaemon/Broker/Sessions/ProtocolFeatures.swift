@@ -12,7 +12,7 @@ enum ProtocolFeatures {
             limits: GetFeatures.Limits(
                 maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
                 maxFileDescriptors: MessageHeader.maxFDCount,
-                maxPacketBytes: Int(DecompressionSession.maxPacketSize),
+                maxPacketBytes: Int(DecompressionAdmission.maxPacketSize),
                 timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension)))
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.

@@ -20,7 +20,7 @@ final class FlatteningSource: VideoSource {
     private let pool: FramePool
     private var compositor: (key: Key, value: BackgroundCompositor)?
     /// The samples of a picture that this process decoded.
-    private let reader = FrameSamples()
+    private let reader = FrameSampleReader()
 
     /// What a compositor depends on.
     private struct Key: Hashable {

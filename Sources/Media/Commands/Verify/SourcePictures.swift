@@ -20,7 +20,7 @@ final class SourcePictures: ComparedPictures {
     private var last: SourceFrame?
     private var colors: StreamColor
     /// The samples of a picture that this process decoded.
-    private let reader = FrameSamples()
+    private let reader = FrameSampleReader()
 
     /// - Parameter range: the part of the input that is compared; nil for all of it.
     init(

@@ -120,7 +120,7 @@ struct PlaneTarget: @unchecked Sendable {
 /// The owner of a frame's samples.
 enum FrameSamples: Sendable {
     /// A decoder's picture.
-    case picture(DecodedPicture)
+    case picture(PictureOwner)
     /// Samples without gaps between rows and planes, from Y4M.
     case packed(PackedSamples)
 
@@ -133,7 +133,7 @@ enum FrameSamples: Sendable {
 }
 
 /// Owner of an AVFrame; `DecodedFrame` uses it under its lock alone, so it may cross threads.
-final class DecodedPicture: @unchecked Sendable {
+final class PictureOwner: @unchecked Sendable {
     private let frame: UnsafeMutablePointer<AVFrame>
     /// nil where the picture is already in the frame's format.
     private let converter: (any PictureConverter)?

@@ -256,7 +256,7 @@ final class LibAVSource {
             timestamp(of: picture), duration: picture.pkt_duration, index: report.frames)
         let metadata = PictureMetadata(frame, hdr10Plus: packetMetadata?.take(pts: picture.pts))
         if metadata.isIncomplete { report.incompleteMetadata += 1 }
-        guard let samples = DecodedPicture(moving: frame, converter: converter) else {
+        guard let samples = PictureOwner(moving: frame, converter: converter) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         let index = report.frames

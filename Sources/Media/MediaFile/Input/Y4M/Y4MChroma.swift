@@ -80,7 +80,7 @@ struct Y4MConversion {
     /// - Throws: `io` when memory runs out, and what `read` throws.
     func picture(
         _ read: (UnsafeMutableRawBufferPointer) throws(MediaError) -> Void
-    ) throws(MediaError) -> DecodedPicture {
+    ) throws(MediaError) -> PictureOwner {
         var frame = av_frame_alloc()
         defer { av_frame_free(&frame) }
         // swscale reads past the end of rows, as it does behind libavcodec's decoder of raw video.
@@ -99,7 +99,7 @@ struct Y4MConversion {
         frame.pointee.linesize.0 = strides[0]
         (frame.pointee.linesize.1, frame.pointee.linesize.2) = (strides[1], strides[2])
         frame.pointee.linesize.3 = strides[3]
-        guard let picture = DecodedPicture(moving: frame, converter: converter) else {
+        guard let picture = PictureOwner(moving: frame, converter: converter) else {
             throw MediaError(.io, "out of memory")
         }
         return picture

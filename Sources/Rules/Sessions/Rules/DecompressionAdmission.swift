@@ -49,7 +49,7 @@ public struct DecompressionRequest: Hashable, Sendable {
 /// The rules of a decompression session: a pure state machine without I/O.
 ///
 /// The worker's I/O thread consults it before it acts.
-public struct DecompressionSession: Sendable {
+public struct DecompressionAdmission: Sendable {
     /// Limit of packets that the client has sent and the decoder has not released.
     public static let maxPacketsInFlight = 32
     /// Limit of pictures that the client may hold.

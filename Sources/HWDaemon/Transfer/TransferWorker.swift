@@ -9,14 +9,14 @@ internal import HWDWorker
 internal import Synchronization
 
 /// One pixel-transfer session: the I/O thread's part, and what it shares with the converting thread.
-final class WorkerSession: SessionHandler, @unchecked Sendable {
+final class TransferWorker: SessionHandler, @unchecked Sendable {
     let port: SessionPort
     let setup: SessionSetup
     /// Pools that the converting thread's GPU must forget.
     let removedPools = RemovedPools()
 
-    private let tasks = WorkQueue<TransferTask>(capacity: 2 * TransferSession.maxFramesInFlight)
-    private let state: Mutex<TransferSession>
+    private let tasks = WorkQueue<TransferTask>(capacity: 2 * TransferAdmission.maxFramesInFlight)
+    private let state: Mutex<TransferAdmission>
     /// The converter that was opened for Create; the converting thread takes it over.
     private let opened: OpenConverter
     /// The properties, and the scaling that follows from them.

@@ -43,7 +43,7 @@ extension TransferFrame {
 /// The rules of a pixel-transfer session: a pure state machine without I/O.
 ///
 /// The worker's I/O thread consults it before it acts.
-public struct TransferSession: Sendable {
+public struct TransferAdmission: Sendable {
     /// Limit of frames that the client has sent and the session has not answered.
     public static let maxFramesInFlight = 16
 

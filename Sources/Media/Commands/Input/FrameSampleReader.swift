@@ -6,7 +6,7 @@ internal import HWDModel
 internal import HWDTransport
 
 /// Access to the samples of frames one after another, wherever they are.
-final class FrameSamples {
+final class FrameSampleReader {
     private var scratch: UnsafeMutableRawBufferPointer?
 
     deinit { scratch?.deallocate() }

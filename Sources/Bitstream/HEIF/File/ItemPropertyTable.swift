@@ -3,13 +3,13 @@ internal import HWDBoxes
 internal import HWDHEVC
 
 /// The properties of a file and which items have them (ISO/IEC 14496-12 8.11.14).
-struct PropertyTable: Sendable {
+struct ItemPropertyTable: Sendable {
     /// The contents of `ipco`; numbers in `associations` count from 1.
     private(set) var properties: [ItemProperty] = []
     /// The number of a property, with the top bit for an essential one.
     private(set) var associations: [UInt16] = []
     /// What the SPS of an `hvcC` record states, by the property's number: the tiles of a grid share one.
-    private var streams: [UInt16: StreamFormat] = [:]
+    private var streams: [UInt16: CodedFormat] = [:]
 
     init() {}
 
@@ -37,7 +37,7 @@ struct PropertyTable: Sendable {
             var property = ItemProperty(header.type, body)
             if case .hevc(let record) = property {
                 do throws(BitstreamError) {
-                    streams[UInt16(properties.count + 1)] = try StreamFormat(record)
+                    streams[UInt16(properties.count + 1)] = try CodedFormat(record)
                 } catch {
                     property = .damaged(header.type, "its SPS is damaged: \(error.reason)")
                 }
@@ -82,7 +82,7 @@ struct PropertyTable: Sendable {
     }
 
     /// What the SPS of an item's `hvcC` record states; nil where there is none.
-    func stream(of item: Item) -> StreamFormat? {
+    func stream(of item: Item) -> CodedFormat? {
         for association in associations[Int(item.properties.lowerBound)..<Int(item.properties.upperBound)] {
             if let format = streams[association & 0x7FFF] { return format }
         }
@@ -91,7 +91,7 @@ struct PropertyTable: Sendable {
 }
 
 /// The size and the format that an SPS states.
-struct StreamFormat: Hashable, Sendable {
+struct CodedFormat: Hashable, Sendable {
     /// Inside the conformance window.
     let width: Int
     let height: Int

@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDSessions
 
 /// Copies of frames that wait for x265; the client may overwrite its own memory after each call.
-final class FrameCopies {
+final class WaitingFrames {
     private let request: CompressionRequest
     private let layout: FrameLayout
     private let size: Int

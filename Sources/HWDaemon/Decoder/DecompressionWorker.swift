@@ -8,7 +8,7 @@ internal import HWDWorker
 internal import Synchronization
 
 /// One decompression session: the I/O thread's part, and what it shares with the codec thread.
-final class WorkerSession: SessionHandler, @unchecked Sendable {
+final class DecompressionWorker: SessionHandler, @unchecked Sendable {
     let port: SessionPort
     let setup: SessionSetup
     /// The pictures that the decoder writes; the client reads them too, unless they are converted.
@@ -24,8 +24,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     }
 
     private let start: WorkerStart
-    private let tasks = WorkQueue<DecodeTask>(capacity: 2 * DecompressionSession.maxPacketsInFlight)
-    private let state: Mutex<DecompressionSession>
+    private let tasks = WorkQueue<DecodeTask>(capacity: 2 * DecompressionAdmission.maxPacketsInFlight)
+    private let state: Mutex<DecompressionAdmission>
     /// Pictures that the client holds, by number; each value keeps the picture's samples in place.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
     /// Packets that yield no picture.
@@ -165,7 +165,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     // MARK: - For the codec thread
 
     /// Reads or changes the session's state under its lock.
-    func withSession<Value>(_ body: (inout DecompressionSession) -> Value) -> Value {
+    func withSession<Value>(_ body: (inout DecompressionAdmission) -> Value) -> Value {
         state.withLock { body(&$0) }
     }
 
@@ -183,7 +183,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     /// Waits until the client may have one more picture.
     func waitForCredit() throws(SessionError) {
-        let limit = DecompressionSession.maxFramesInFlight
+        let limit = DecompressionAdmission.maxFramesInFlight
         _ = try output.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
             SessionError(
                 .parameter,

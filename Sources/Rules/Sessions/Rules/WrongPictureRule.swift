@@ -2,7 +2,7 @@
 import func Glibc.log10
 
 /// Whether coded pictures are those of their frames, by the PSNR of luma: a rule for pictures that are wrong, not for bad ones.
-public struct PictureQuality: Sendable {
+public struct WrongPictureRule: Sendable {
     /// In dB: below it a picture shows something else, whatever the quality.
     public static let floor = 15.0
     /// In dB: so far below the session's median a picture shows something else.

@@ -4,7 +4,7 @@ public import HWDModel
 /// The rules of a compression session: a pure state machine without I/O.
 ///
 /// The worker's I/O thread consults it before it acts.
-public struct CompressionSession: Sendable {
+public struct CompressionAdmission: Sendable {
     public enum State: Hashable, Sendable {
         /// Properties may be set, pools added; the encoder is not open.
         case created

@@ -8,7 +8,7 @@ internal import HWDWorker
 internal import Synchronization
 
 /// One compression session: the I/O thread's part, and what it shares with the codec thread.
-final class WorkerSession: SessionHandler, @unchecked Sendable {
+final class CompressionWorker: SessionHandler, @unchecked Sendable {
     let port: SessionPort
     /// The encoder, where it is hardware; used by the codec thread only, once it runs.
     let hardware: OpenHardware?
@@ -20,8 +20,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     let removedPools = RemovedPools()
 
     private let arena: PacketArena
-    private let tasks = WorkQueue<EncodeTask>(capacity: 3 * CompressionSession.maxFramesInFlight)
-    private let state: Mutex<CompressionSession>
+    private let tasks = WorkQueue<EncodeTask>(capacity: 3 * CompressionAdmission.maxFramesInFlight)
+    private let state: Mutex<CompressionAdmission>
     /// Whether frames are converted or scaled, which a GPU may do.
     private let convertsFrames: Bool
     /// Whether the session goes on where another one failed.

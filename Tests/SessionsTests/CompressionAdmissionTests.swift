@@ -4,11 +4,11 @@ import Testing
 
 @testable import HWDSessions
 
-private func makeSession(_ format: PixelFormat = .nv12) throws -> CompressionSession {
+private func makeSession(_ format: PixelFormat = .nv12) throws -> CompressionAdmission {
     let request = try CompressionRequest(
         codec: "hevc", width: 64, height: 64, pixelFormat: format.rawValue,
         timeBase: try #require(Rational(1, 30)))
-    return CompressionSession(
+    return CompressionAdmission(
         request: request, properties: PropertyStore(backend: .x265))
 }
 
@@ -25,13 +25,13 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         layout: FrameLayout.packed(.nv12, width: 64, height: 64).layout)
 }
 
-@Suite struct CompressionSessionTests {
+@Suite struct CompressionAdmissionTests {
     @Test("Frames of another size have that size, and are converted to the coded one")
     func scaledFrames() throws {
         let request = try CompressionRequest(
             codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
             source: PictureSize(width: 64, height: 64))
-        var session = CompressionSession(request: request, properties: PropertyStore(backend: .x265))
+        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         let configuration = try #require(try session.prepare())
         #expect(configuration.conversion?.format == .nv12 && configuration.request.pixelFormat == .nv12)
         #expect(try makeSession().configuration().conversion == nil)
@@ -56,7 +56,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         let request = try CompressionRequest(
             codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
             source: PictureSize(width: 64, height: 64))
-        var session = CompressionSession(request: request, properties: PropertyStore(backend: .x265))
+        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         let fields = #expect(throws: SessionError.self) { try session.setProperties(["FieldCount": .int(2)]) }
         #expect(fields?.status == .parameter)
     }
@@ -119,7 +119,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         var session = try makeSession()
         let pools = try makePools()
         _ = try session.prepare()
-        let most = UInt64(CompressionSession.maxFramesInFlight)
+        let most = UInt64(CompressionAdmission.maxFramesInFlight)
         for id in 0..<most { try session.admit(frame(id, pts: Int64(id)), in: pools) }
         #expect(throws: SessionError.self) { try session.admit(frame(most, pts: Int64(most)), in: pools) }
         session.release(0)
@@ -151,7 +151,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
     @Test func acceptsAlphaModesOfFramesInSessionsWithAlpha() throws {
         let request = try CompressionRequest(
             codec: "hevc-with-alpha", width: 64, height: 64, pixelFormat: "YUVA", timeBase: Rational(1))
-        var session = CompressionSession(
+        var session = CompressionAdmission(
             request: request, properties: PropertyStore(backend: .x265, hasAlpha: true))
         let pools = try makePools()
         _ = try session.prepare()
