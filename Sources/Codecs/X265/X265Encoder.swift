@@ -7,10 +7,7 @@ public import HWDSessions
 
 /// An `Encoder` that uses libx265, for 8 or 10 bits; used from one thread.
 public final class X265Encoder: Encoder {
-    private let api: UnsafePointer<x265_api>
-    private let encoder: OpaquePointer
-    private let picture: UnsafeMutablePointer<x265_picture>
-    private let output: UnsafeMutablePointer<x265_picture>
+    private let handle: X265Handle
     private let source: PictureSource
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
@@ -23,8 +20,6 @@ public final class X265Encoder: Encoder {
     /// x265's parameter sets, as it writes them; the format description has them.
     private let parameterSets: Set<[UInt8]>
     private var isFinished = false
-    /// Kept as long as x265 may write to them.
-    private let statistics: X265Statistics?
     /// What x265's PSNR is relative to: 255 at every bit depth, scaled as samples are (x265 3.5, Encoder::finishFrameStats);
     /// nil where none is measured.
     private let peak: Double?
@@ -80,53 +75,35 @@ public final class X265Encoder: Encoder {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
-        self.statistics = statistics
-        let encoder = try Self.open(api, parameters, configuration, statistics)
-        guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
-            api.pointee.encoder_close(encoder)
-            throw SessionError(.allocationFailed, "no memory for x265's pictures")
-        }
-        api.pointee.picture_init(parameters.pointer, picture)
-        api.pointee.picture_init(parameters.pointer, output)
-        self.api = api
-        self.encoder = encoder
-        self.picture = picture
-        self.output = output
+        handle = try X265Handle(api, parameters, configuration, statistics)
         source = PictureSource(configuration.request)
         peak = configuration.measuresError ? Double(255 << (depth - 8)) : nil
         timing = PictureTiming(configuration)
 
-        do throws(SessionError) {
-            let isDeep = parameters.pyramid == .used
-            let deepTier = isDeep ? try Self.tier(api: api, configuration) : nil
-            deep = isDeep ? try Self.orderFrames(of: encoder, api: api, configuration) : nil
-            let units = try Self.headers(api: api, encoder: encoder)
-            let headers = try StreamHeaders.describe(units, configuration, deepTier: deepTier)
-            formatDescription = headers.record
-            parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
-            let hasLevels = configuration.temporalLevels.count > 1
-            levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units, isDeep: isDeep) : nil
-            offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
-            let tick = configuration.request.timeBase.value
-            decodeTimes = DecodeTimes(
-                reorderDepth: headers.reorderDepth,
-                nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
-        } catch {
-            api.pointee.encoder_close(encoder)
-            api.pointee.picture_free(picture)
-            api.pointee.picture_free(output)
-            throw error
-        }
+        let isDeep = parameters.pyramid == .used
+        let deepTier = isDeep ? try Self.tier(api: api, configuration) : nil
+        deep = isDeep ? try Self.orderFrames(of: handle, configuration) : nil
+        let units = try handle.headers()
+        let headers = try StreamHeaders.describe(units, configuration, deepTier: deepTier)
+        formatDescription = headers.record
+        parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
+        let hasLevels = configuration.temporalLevels.count > 1
+        levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units, isDeep: isDeep) : nil
+        offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
+        let tick = configuration.request.timeBase.value
+        decodeTimes = DecodeTimes(
+            reorderDepth: headers.reorderDepth,
+            nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
         try noteReferences(configuration)
         if case .refused(let reason) = parameters.pyramid { notes.append(reason) }
     }
 
     /// Prepares an open encoder for the deep pyramid, before its first frame.
     private static func orderFrames(
-        of encoder: OpaquePointer, api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration
+        of handle: X265Handle, _ configuration: EncoderConfiguration
     ) throws(SessionError) -> DeepFrames {
-        try DeepPyramid.restrict(encoder, api)
-        return DeepFrames(configuration, try readParameters(api, encoder))
+        try DeepPyramid.restrict(handle.encoder, handle.api)
+        return DeepFrames(configuration, try handle.parameters())
     }
 
     /// Profile, tier and level of a stream of x265's own structure, whose decoder needs as many pictures as the deep
@@ -136,41 +113,14 @@ public final class X265Encoder: Encoder {
     ) throws(SessionError) -> ProfileTierLevel {
         let parameters = try X265Parameters(api: api, configuration, allowsPyramid: false)
         parameters.pointer.pointee.frameNumThreads = 1
-        let encoder = try parameters.openEncoder(configuration)
-        defer { api.pointee.encoder_close(encoder) }
-        return try StreamHeaders.tier(try headers(api: api, encoder: encoder))
-    }
-
-    /// Opens an encoder for a pass over the frames, where there are statistics.
-    private static func open(
-        _ api: UnsafePointer<x265_api>, _ parameters: X265Parameters, _ configuration: EncoderConfiguration,
-        _ statistics: X265Statistics?
-    ) throws(SessionError) -> OpaquePointer {
-        guard let statistics, let pass = configuration.pass else {
-            return try parameters.openEncoder(configuration)
-        }
-        try parameters.use(statistics, in: pass)
-        let encoder = try parameters.openEncoder(configuration)
-        guard pass == .final || statistics.isCollecting else {
-            api.pointee.encoder_close(encoder)
-            throw SessionError(
-                .videoEncoderMalfunction, "MultiPassStorage: this libx265 does not write its statistics to memory")
-        }
-        return encoder
+        return try StreamHeaders.tier(try X265Handle(api, parameters, configuration).headers())
     }
 
     /// x265 lowers the number of references to what a level allows.
     private func noteReferences(_ configuration: EncoderConfiguration) throws(SessionError) {
         guard let count = configuration.referenceCount else { return }
-        let used = Int(try readParameters().maxNumReferences)
+        let used = Int(try handle.parameters().maxNumReferences)
         if used < count { notes.append("ReferenceBufferCount \(count): x265 uses \(used)") }
-    }
-
-    deinit {
-        api.pointee.encoder_close(encoder)
-        api.pointee.picture_free(picture)
-        api.pointee.picture_free(output)
-        // x265's cleanup() frees tables that all encoders of the process share; they are left to the process's end.
     }
 
     /// Always false: `x265_encoder_reconfig` of x265 3.5 reports success and changes the rate in none of its modes.
@@ -202,26 +152,28 @@ public final class X265Encoder: Encoder {
         _ handler: EncodedPictureHandler
     ) throws(SessionError) {
         levelled.note(place.level, of: input.frameID)
-        fill(input)
+        let picture = fill(input)
         picture.pointee.sliceType = place.kind.x265Type
         // An explicit BaseFrameQP is absolute.
         deep.fill(picture, place, hasOffsets: input.baseFrameQP == nil)
         _ = try step(picture, handler)
     }
 
-    /// Points `picture` at a frame.
-    private func fill(_ input: InputPicture) {
+    /// The picture that the next call reads, pointed at a frame.
+    private func fill(_ input: InputPicture) -> UnsafeMutablePointer<x265_picture> {
+        let picture = handle.picture
         source.fill(picture, from: input)
         picture.pointee.pts = input.pts
         picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
         // x265_picture.forceqp is QP + 1; 0 leaves the QP to rate control.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
+        return picture
     }
 
     private func submit(
         _ input: InputPicture, _ kind: LevelPlanner.Frame.Kind, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        fill(input)
+        let picture = fill(input)
         picture.pointee.sliceType = input.kind?.x265Type ?? kind.x265Type
         // An explicit BaseFrameQP is absolute; the level's offset must not shift it.
         if let offset = levelled?.quantOffset(of: input.frameID) {
@@ -248,56 +200,29 @@ public final class X265Encoder: Encoder {
     ///
     /// - Throws: `AllocationFailed` without memory for x265's parameters.
     public func startsSequencesOnRequest() throws(SessionError) -> Bool {
-        let parameters = try readParameters()
+        let parameters = try handle.parameters()
         return parameters.radl == 0 && parameters.bIntraRefresh == 0
     }
 
     /// The parameters that an alpha layer's encoder must share.
-    private func structure() throws(SessionError) -> X265Structure { X265Structure(try readParameters()) }
-
-    /// The parameters that x265 uses, which may differ from those that it was given.
-    private func readParameters() throws(SessionError) -> x265_param { try Self.readParameters(api, encoder) }
-
-    private static func readParameters(
-        _ api: UnsafePointer<x265_api>, _ encoder: OpaquePointer
-    ) throws(SessionError) -> x265_param {
-        guard let parameters = api.pointee.param_alloc() else {
-            throw SessionError(.allocationFailed, "no memory for x265's parameters")
-        }
-        defer { api.pointee.param_free(parameters) }
-        api.pointee.encoder_parameters(encoder, parameters)
-        return parameters.pointee
-    }
+    private func structure() throws(SessionError) -> X265Structure { X265Structure(try handle.parameters()) }
 
     /// One call into x265; true when a picture came out.
     private func step(
         _ input: UnsafeMutablePointer<x265_picture>?, _ handler: EncodedPictureHandler
     ) throws(SessionError) -> Bool {
-        var nals: UnsafeMutablePointer<x265_nal>?
-        var count: UInt32 = 0
-        errno = 0
-        let result = api.pointee.encoder_encode(encoder, &nals, &count, input, output)
-        let isOutOfMemory = errno == ENOMEM
-        guard result >= 0 else {
-            guard !isOutOfMemory else { throw SessionError(.allocationFailed, "x265 failed while encoding") }
-            throw SessionError(.videoEncoderMalfunction, "x265 failed while encoding (\(result))")
-        }
-        guard result > 0, let nals, count > 0 else { return false }
-        // With static HDR metadata x265 repeats its parameter sets in every key frame, which `hvc1` tracks must not have.
-        let units = UnsafeBufferPointer(start: nals, count: Int(count)).drop(while: isParameterSet)
-        guard let slice = units.first(where: { $0.type < NAL_UNIT_VPS.rawValue }) else {
-            throw SessionError(.videoEncoderMalfunction, "x265 returned an access unit without a slice")
-        }
+        guard let unit = try handle.encode(input, without: parameterSets) else { return false }
         guard let dts = decodeTimes.next() else {
             throw SessionError(.videoEncoderMalfunction, "x265 returned more pictures than it was given")
         }
+        let output = handle.output
         let coded = EncodedPicture(
             frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
-            nalUnitType: UInt8(slice.type),
-            temporalLevel: Self.temporalID(of: slice),
+            nalUnitType: UInt8(unit.slice.type),
+            temporalLevel: unit.temporalID,
             kind: PictureKind(x265Type: output.pointee.sliceType),
             meanSquaredError: peak.map { MeanSquaredError(output.pointee.frameData, peak: $0) })
-        let bytes = try Self.bytes(of: units)
+        let bytes = try unit.bytes()
         func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
             guard timing != nil else { return try handler(picture, bytes) }
             try timing?.emit(picture, bytes, handler)
@@ -308,58 +233,6 @@ public final class X265Encoder: Encoder {
             try emit(coded, bytes.bytes)
         }
         return true
-    }
-
-    /// Whether a NAL unit is one of the format description's parameter sets.
-    private func isParameterSet(_ unit: x265_nal) -> Bool {
-        guard [NAL_UNIT_VPS, NAL_UNIT_SPS, NAL_UNIT_PPS].contains(where: { $0.rawValue == unit.type }) else {
-            return false
-        }
-        return parameterSets.contains(Self.contents(of: unit))
-    }
-
-    /// A NAL unit without its length.
-    private static func contents(of unit: x265_nal) -> [UInt8] {
-        Array(UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(lengthBytes))
-    }
-
-    /// The bytes of one call's NAL units, which x265 serializes one after the other into one buffer.
-    private static func bytes(
-        of units: Slice<UnsafeBufferPointer<x265_nal>>
-    ) throws(SessionError) -> UnsafeRawBufferPointer {
-        guard let start = units.first?.payload else {
-            throw SessionError(.videoEncoderMalfunction, "x265 returned a NAL unit without bytes")
-        }
-        var end = start
-        for unit in units {
-            guard unit.payload == end else {
-                throw SessionError(
-                    .videoEncoderMalfunction, "x265 returned NAL units that do not follow one another")
-            }
-            end += Int(unit.sizeBytes)
-        }
-        return UnsafeRawBufferPointer(start: start, count: end - start)
-    }
-
-    /// TemporalId: nuh_temporal_id_plus1 is the low three bits of the NAL unit header's second byte (H.265 7.3.1.2).
-    private static func temporalID(of unit: x265_nal) -> UInt8 {
-        let position = lengthBytes + 1
-        return unit.sizeBytes > position ? (unit.payload[position] & 7) &- 1 : 0
-    }
-
-    /// Bytes of the length before each NAL unit (`bAnnexB` is 0).
-    private static let lengthBytes = 4
-
-    /// The parameter sets and SEI messages of an open encoder, as NAL units.
-    private static func headers(
-        api: UnsafePointer<x265_api>, encoder: OpaquePointer
-    ) throws(SessionError) -> [[UInt8]] {
-        var nals: UnsafeMutablePointer<x265_nal>?
-        var count: UInt32 = 0
-        guard api.pointee.encoder_headers(encoder, &nals, &count) > 0, let nals else {
-            throw SessionError(.videoEncoderMalfunction, "x265 returned no parameter sets")
-        }
-        return UnsafeBufferPointer(start: nals, count: Int(count)).map(contents)
     }
 }
 

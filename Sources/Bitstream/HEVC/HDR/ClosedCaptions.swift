@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Closed captions of one picture: `user_data_registered_itu_t_t35()` with ATSC A/53's `cc_data()` (part 4, 6.2.3).
-public struct ClosedCaptions: Hashable, Sendable {
+public struct ClosedCaptions: Hashable, Sendable, CodedSyntax {
     /// One construct of `cc_data()`.
     public struct Construct: Hashable, Sendable {
         /// `cc_valid`: whether the bytes mean anything.
@@ -63,12 +63,10 @@ public struct ClosedCaptions: Hashable, Sendable {
 
     /// The payload of SEI type 4; throws when a value does not fit.
     public func payload() throws(BitstreamError) -> [UInt8] {
-        var (writer, copy) = (BitWriter(), self)
-        try copy.code(&writer)
-        return Self.identifier + writer.bytes + remainder
+        try Self.identifier + coded() + remainder
     }
 
-    private mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("process_data_flags", 3, &flags)
         var count = constructs.count
         try c.u("cc_count", 5, &count)

@@ -2,7 +2,7 @@
 
 /// `DOVIDecoderConfigurationRecord`: what a container says of a Dolby Vision stream ("Dolby Vision Streams Within the ISO
 /// Base Media File Format" 2.1, 3.2).
-public struct DolbyVisionConfiguration: Hashable, Sendable {
+public struct DolbyVisionConfiguration: Hashable, Sendable, CodedSyntax {
     /// 8 bits.
     public var versionMajor = 1
     /// 8 bits.
@@ -37,15 +37,14 @@ public struct DolbyVisionConfiguration: Hashable, Sendable {
 
     /// The 24 bytes; throws `outOfRange`.
     public func bytes() throws(BitstreamError) -> [UInt8] {
-        var (writer, copy) = (BitWriter(), self)
-        try copy.code(&writer)
-        return writer.bytes + [UInt8](repeating: 0, count: Self.size - writer.bytes.count)
+        let bytes = try coded()
+        return bytes + [UInt8](repeating: 0, count: Self.size - bytes.count)
     }
 
     /// The profile with its compatibility, such as 8.4.
     public var profileName: String { profile == 8 ? "8.\(compatibilityID)" : "\(profile)" }
 
-    private mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("dv_version_major", 8, &versionMajor)
         try c.u("dv_version_minor", 8, &versionMinor)
         try c.u("dv_profile", 7, &profile)

@@ -3,7 +3,7 @@
 /// A Dolby Vision RPU: the NAL unit of type 62 that ends an access unit (ETSI GS CCM 001, `rpu_data()`).
 ///
 /// Writing what was read gives the same bytes; what this module does not interpret is kept.
-public struct DolbyVisionRPU: Hashable, Sendable {
+public struct DolbyVisionRPU: Hashable, Sendable, CodedSyntax {
     /// Of type 62; its TemporalId is the picture's.
     public var nalHeader = NALUnitHeader(.unspec62)
     public var header = RPUHeader()
@@ -85,11 +85,9 @@ public struct DolbyVisionRPU: Hashable, Sendable {
 
     /// The bytes after the NAL unit header, without emulation prevention.
     public func rbsp() throws(BitstreamError) -> [UInt8] {
-        var writer = BitWriter()
-        var copy = self
-        try copy.code(&writer)
+        let bytes = try coded()
         try checkSecondList()
-        let payload = writer.bytes + remainder
+        let payload = bytes + remainder
         guard payload.count + 6 <= Self.maxSize else { throw Self.tooLong(payload.count + 6) }
         let crc = CRC32.mpeg2(payload)
         return [Self.prefix] + payload + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: crc >> $0) } + [0x80]
@@ -111,7 +109,7 @@ public struct DolbyVisionRPU: Hashable, Sendable {
         }
     }
 
-    private mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try header.code(&c)
         var hasDisplayManagement = displayManagement != nil
         try c.flag("vdr_dm_metadata_present_flag", &hasDisplayManagement)

@@ -3,7 +3,7 @@
 /// HDR10+: `user_data_registered_itu_t_t35()` with SMPTE ST 2094-40's metadata, application 4, version 1.
 ///
 /// Light is in units of 0.1 cd/m² unless stated otherwise.
-public struct HDR10PlusMetadata: Hashable, Sendable {
+public struct HDR10PlusMetadata: Hashable, Sendable, CodedSyntax {
     /// `application_version`, 8 bits.
     public var applicationVersion = 1
     /// The areas of windows 2 and 3, up to two; window 1 is the whole picture.
@@ -95,12 +95,10 @@ extension HDR10PlusMetadata {
 
     /// The payload of SEI type 4; throws when a value does not fit.
     public func payload() throws(BitstreamError) -> [UInt8] {
-        var (writer, copy) = (BitWriter(), self)
-        try copy.code(&writer)
-        return Self.identifier + writer.bytes + remainder
+        try Self.identifier + coded() + remainder
     }
 
-    private mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("application_version", 8, &applicationVersion)
         var count = windows.count + 1
         try c.u("num_windows", 2, &count, 1...3)

@@ -106,13 +106,9 @@ extension RPUBlock {
 
     /// Pads the fields with zeros to whole bytes, which is each level's length.
     private init(_ level: Int, _ fields: some RPUFields) throws(BitstreamError) {
-        var (writer, copy) = (BitWriter(), fields)
-        try copy.code(&writer)
-        self.init(level: level, payload: writer.bytes)
+        self.init(level: level, payload: try fields.coded())
     }
 }
 
 /// The fields of a level.
-protocol RPUFields {
-    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError)
-}
+protocol RPUFields: CodedSyntax {}

@@ -79,7 +79,7 @@ public struct PPSExtensions: Hashable, Sendable {
 }
 
 /// `pic_parameter_set_rbsp()` (7.3.2.3).
-public struct PictureParameterSet: Hashable, Sendable {
+public struct PictureParameterSet: Hashable, Sendable, CodedSyntax {
     public var header = NALUnitHeader(.pps)
     /// 0…63.
     public var ppsPicParameterSetId = 0
@@ -146,8 +146,6 @@ public struct PictureParameterSet: Hashable, Sendable {
 
     /// The whole NAL unit; throws when a value does not fit its syntax element.
     public func nalUnit() throws(BitstreamError) -> [UInt8] {
-        var (copy, writer) = (self, BitWriter())
-        try copy.code(&writer)
-        return try header.nalUnit(rbsp: writer.bytes)
+        try header.nalUnit(rbsp: try coded())
     }
 }

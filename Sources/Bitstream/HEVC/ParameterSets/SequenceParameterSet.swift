@@ -59,7 +59,7 @@ public struct SPSExtensions: Hashable, Sendable {
 ///
 /// In the short form of a layer above the base (`isMultiLayerExtension`, F.7.3.2.2.1) size, chroma format and bit
 /// depth come from the VPS: the properties keep their initial values, and the size is 0.
-public struct SequenceParameterSet: Hashable, Sendable {
+public struct SequenceParameterSet: Hashable, Sendable, CodedSyntax {
     public var header = NALUnitHeader(.sps)
     /// 0…15.
     public var spsVideoParameterSetId = 0
@@ -140,8 +140,6 @@ public struct SequenceParameterSet: Hashable, Sendable {
 
     /// The whole NAL unit; throws when a value does not fit its syntax element.
     public func nalUnit() throws(BitstreamError) -> [UInt8] {
-        var (copy, writer) = (self, BitWriter())
-        try copy.code(&writer)
-        return try header.nalUnit(rbsp: writer.bytes)
+        try header.nalUnit(rbsp: try coded())
     }
 }

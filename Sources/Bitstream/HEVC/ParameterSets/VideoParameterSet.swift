@@ -12,7 +12,7 @@ public struct VPSHRDParameters: Hashable, Sendable {
 }
 
 /// `video_parameter_set_rbsp()` (7.3.2.1).
-public struct VideoParameterSet: Hashable, Sendable {
+public struct VideoParameterSet: Hashable, Sendable, CodedSyntax {
     public var header = NALUnitHeader(.vps)
     /// 0…15.
     public var vpsVideoParameterSetId = 0
@@ -57,9 +57,7 @@ public struct VideoParameterSet: Hashable, Sendable {
 
     /// The whole NAL unit; throws when a value does not fit its syntax element.
     public func nalUnit() throws(BitstreamError) -> [UInt8] {
-        var (copy, writer) = (self, BitWriter())
-        try copy.code(&writer)
-        return try header.nalUnit(rbsp: writer.bytes)
+        try header.nalUnit(rbsp: try coded())
     }
 
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
