@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDColor
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
