@@ -74,8 +74,11 @@ let package = Package(
             swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")], plugins: ["HWDEmbedText"]),
         .target(
-            name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Rules/Sessions",
+            name: "HWDPolicy", dependencies: ["HWDModel"], path: "Sources/Rules/Policy",
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
+        .target(
+            name: "HWDCoding", dependencies: ["HWDHEVC", "HWDModel", "HWDPolicy"], path: "Sources/Rules/Coding",
+            swiftSettings: pure),
 
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/Base/CLinux"),
@@ -124,26 +127,27 @@ let package = Package(
         .target(
             name: "HWDX265",
             dependencies: [
-                "HWDHEVC", "HWDModel", "HWDSessions", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
+                "HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
             ],
             path: "Sources/Codecs/X265", swiftSettings: common),
         .target(
-            name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Codecs/Alpha",
+            name: "HWDAlpha", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel"], path: "Sources/Codecs/Alpha",
             swiftSettings: common),
         .target(
-            name: "HWDVAAPI", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDPixels", "CHWDVA"],
+            name: "HWDVAAPI",
+            dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy", "CHWDPixels", "CHWDVA"],
             path: "Sources/VAAPI", exclude: ["CVA"], swiftSettings: common),
         .target(
             name: "HWDProbing",
             dependencies: [
-                "CHWDDRM", "HWDConversion", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDVAAPI",
-                "HWDWire", "HWDX265",
+                "CHWDDRM", "HWDCoding", "HWDModel", "HWDPolicy", "HWDConversion", "HWDSystem", "HWDTransport",
+                "HWDVAAPI", "HWDWire", "HWDX265",
             ],
             path: "Sources/HWDaemon/Probing", exclude: ["trial-pictures.json"],
             swiftSettings: common + optimizedSwift,
             plugins: ["HWDEmbedText"]),
         .target(
-            name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
+            name: "HWDLibAV", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "CHWDLibAV"],
             path: "Sources/Codecs/LibAV", swiftSettings: common + optimizedSwift),
         // What apps link.
         .target(
@@ -175,32 +179,32 @@ let package = Package(
 
         // Processes.
         .target(
-            name: "HWDWorker", dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire"],
+            name: "HWDWorker", dependencies: ["HWDModel", "HWDPolicy", "HWDTransport", "HWDWire"],
             path: "Sources/HWDaemon/Worker", swiftSettings: common),
         .executableTarget(
             name: "HWDaemon",
             dependencies: [
-                "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser, logging,
+                "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", argumentParser, logging,
             ],
             path: "Sources/HWDaemon/Broker", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-encoder",
             dependencies: [
-                "HWDAlpha", "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI",
-                "HWDWire", "HWDWorker", "HWDX265",
+                "HWDAlpha", "HWDCoding", "HWDColor", "HWDModel", "HWDPolicy", "HWDConversion", "HWDTransport",
+                "HWDVAAPI", "HWDWire", "HWDWorker", "HWDX265",
             ],
             path: "Sources/HWDaemon/Encoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-decoder",
             dependencies: [
-                "HWDColor", "HWDConversion", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport",
-                "HWDWire", "HWDWorker",
+                "HWDCoding", "HWDColor", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDPolicy", "HWDConversion",
+                "HWDTransport", "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Decoder", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-transfer",
             dependencies: [
-                "HWDColor", "HWDConversion", "HWDModel", "HWDSessions", "HWDTransport", "HWDWire", "HWDWorker",
+                "HWDColor", "HWDModel", "HWDPolicy", "HWDConversion", "HWDTransport", "HWDWire", "HWDWorker",
             ],
             path: "Sources/HWDaemon/Transfer", swiftSettings: common),
         .executableTarget(
@@ -208,7 +212,7 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
-            dependencies: ["HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions", "HWDTransport", "HWDWire"],
+            dependencies: ["HWDLibAV", "HWDModel", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire"],
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
@@ -221,9 +225,9 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport", "HWDHEIF",
-                "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire",
-                "HWImages", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCoding", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport",
+                "HWDHEIF", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport",
+                "HWDWire", "HWImages", argumentParser,
             ],
             path: "Sources/Media/Commands", swiftSettings: common),
 
@@ -245,46 +249,52 @@ let package = Package(
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC"], swiftSettings: common),
+        .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(
-            name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
+            name: "CodingTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],
+            swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
         .target(
-            name: "HWDEncoderTesting", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"],
+            name: "HWDEncoderTesting", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],
             path: "Tests/EncoderTesting", swiftSettings: common + optimizedSwift),
         .executableTarget(
             name: "hwd-vaapi-tool",
             dependencies: [
-                "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI", "HWDWire",
+                "HWDCoding", "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDPolicy", "HWDTransport", "HWDVAAPI",
+                "HWDWire",
             ],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(
             name: "X265Tests",
-            dependencies: ["HWDAlpha", "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDX265"],
+            dependencies: [
+                "HWDAlpha", "HWDCoding", "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDPolicy", "HWDX265",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "VAAPITests",
-            dependencies: ["CHWDPixels", "CHWDVA", "HWDHEVC", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            dependencies: ["CHWDPixels", "CHWDVA", "HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy", "HWDVAAPI"],
             swiftSettings: common),
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDSystem", "HWDX265", "hwd-vaapi-tool",
+                "HWDCoding", "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDPolicy", "HWDSystem", "HWDX265",
+                "hwd-vaapi-tool",
             ],
             swiftSettings: common),
         .testTarget(
             name: "MediaFileTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
         .testTarget(
-            name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
+            name: "LibAVTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",
             dependencies: [
-                "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging,
+                "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging,
             ],
             swiftSettings: common),
         .testTarget(
-            name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing", "HWDSessions"],
+            name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDPolicy", "HWDProbing"],
             swiftSettings: common),
         .testTarget(
             name: "ControlCommandsTests", dependencies: ["HWDControlCommands", "HWDModel", "HWDWire"],

@@ -13,7 +13,7 @@ struct HWDEmbedText: BuildToolPlugin {
         case "HWDProbing":
             let folder = (target as? SourceModuleTarget)?.directoryURL ?? context.package.directoryURL
             return [embed(context, folder.appendingPathComponent("trial-pictures.json"), in: "TrialPictures")]
-        case "HWDSessions":
+        case "HWDPolicy":
             let file = context.package.directoryURL.appendingPathComponent("capabilities.json")
             return [embed(context, file, in: "Capabilities")]
         case "HWDExport":

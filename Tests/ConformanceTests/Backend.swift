@@ -2,7 +2,7 @@
 import Foundation
 import HWDEncoderTesting
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import HWDX265
 import Testing
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDCoding
 import HWDEncoderTesting
 import HWDHEVC
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import Testing
 
 /// Every row of the property table that a backend supports, at both ends of its range.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Foundation
+public import HWDCoding
 public import HWDHEVC
 public import HWDModel
-public import HWDSessions
+public import HWDPolicy
 
 /// A clip to encode and how to encode it, in this process or in another.
 public struct EncodeJob: Codable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
-public import HWDSessions
+public import HWDPolicy
 
 /// Values for the rows of the property table.
 public enum RowValues {

@@ -2,7 +2,7 @@
 import Foundation
 import Glibc
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import HWDTransport
 import HWDWire
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDCoding
 import HWDHEVC
 import HWDModel
-import HWDSessions
 import Testing
 
 /// Decoding of streams with an alpha layer; damage of the alpha layer never costs a picture.

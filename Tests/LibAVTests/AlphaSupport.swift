@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDCoding
 import HWDHEVC
 import HWDLibAV
 import HWDMediaFile
 import HWDModel
-import HWDSessions
 import Synchronization
 
 /// A clip with an alpha layer, as its packets.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import Testing
 
 @testable import HWDProbing

@@ -15,6 +15,27 @@ import Testing
         #expect(queue.pop(timeout: .zero).value == nil)
     }
 
+    @Test("An element may join the newest one that waits, also in a full queue")
+    func merges() {
+        let queue = WorkQueue<[Int]>(capacity: 2)
+        let joinsOdd: (Int) -> (inout [Int]) -> Bool = { element in
+            { newest in
+                guard element % 2 == 1 else { return false }
+                newest.append(element)
+                return true
+            }
+        }
+        #expect(queue.push([1], merge: joinsOdd(1)))
+        #expect(queue.push([2], merge: joinsOdd(2)))
+        #expect(queue.push([3], merge: joinsOdd(3)))
+        #expect(!queue.push([4], merge: joinsOdd(4)))
+        #expect(queue.count == 2)
+        #expect(queue.pop(timeout: .zero).value == [1])
+        #expect(queue.pop(timeout: .zero).value == [2, 3])
+        queue.close()
+        #expect(!queue.push([5], merge: joinsOdd(5)))
+    }
+
     @Test func popWaitsForAnotherThread() throws {
         let queue = WorkQueue<Int>(capacity: 4)
         let total = 5_000

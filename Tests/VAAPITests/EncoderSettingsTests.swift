@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import CHWDVA
 import Foundation
+import HWDCoding
 import HWDHEVC
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import Testing
 
 @testable import HWDVAAPI

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import CHWDVA
+import HWDCoding
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import Testing
 
 @testable import HWDVAAPI

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
+import HWDCoding
 import HWDEncoderTesting
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import HWDTransport
 import HWDVAAPI
 

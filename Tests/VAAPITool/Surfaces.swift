@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
+import HWDCoding
 import HWDEncoderTesting
 import HWDLibAV
 import HWDModel
-import HWDSessions
 import Synchronization
 
 /// `hwd-vaapi-tool NODE surfaces JOB.json RESULT.json`: encodes a job, decodes it on the same node, and exports and copies

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
+import HWDCoding
 import HWDEncoderTesting
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import HWDVAAPI
 
 /// Measures a frame's cost without the simulated driver's work: `hwd-vaapi-tool NODE time WxH FOURCC FRAMES`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDCoding
 import HWDEncoderTesting
 import HWDHEVC
 import HWDModel
-import HWDSessions
 import Testing
 
 @testable import HWDX265

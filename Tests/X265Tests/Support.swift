@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDCoding
 import HWDEncoderTesting
 import HWDHEVC
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import Testing
 
 @testable import HWDX265

@@ -4,6 +4,8 @@
 public struct DecodeFrame: Hashable, Sendable {
     /// The pts of a packet that has none.
     public static let noPTS = Int64.min
+    /// Limit of a packet in bytes, which exceeds a picture of level 6.2 with hardly any compression.
+    public static let maxSize = 64 << 20
 
     /// Options of one packet; the raw value is the message's `flags` field.
     public struct Flags: OptionSet, Hashable, Sendable {

@@ -34,10 +34,19 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
 
     /// Adds an element without waiting; false if the queue is full or closed.
-    public func push(_ element: Element) -> Bool {
+    ///
+    /// - Parameter merge: adds it to the newest element that waits, and returns whether it did.
+    public func push(_ element: Element, merge: (inout Element) -> Bool = { _ in false }) -> Bool {
         lock.lock()
         defer { lock.unlock() }
-        guard !isClosed, held < capacity else { return false }
+        guard !isClosed else { return false }
+        let last = (first + held + capacity - 1) % capacity
+        if held > 0, var newest = elements[last] {
+            let isMerged = merge(&newest)
+            elements[last] = newest
+            if isMerged { return true }
+        }
+        guard held < capacity else { return false }
         elements[(first + held) % capacity] = element
         held += 1
         lock.signal()

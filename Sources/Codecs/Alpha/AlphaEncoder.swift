@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDCoding
 internal import HWDHEVC
 public import HWDModel
-public import HWDSessions
 
 /// An `Encoder` of streams with a base layer and an alpha layer, made of one encoder for each.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
 
 /// Splits `YUVA` frames: color planes are read in place, or converted from one alpha mode to the other.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
 
 /// Owner of a plane of bytes whose rows are aligned to 64 bytes.
 public final class SamplePlane {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDCoding
 internal import HWDHEVC
 public import HWDModel
-public import HWDSessions
 
 /// Decodes streams with an alpha layer to pictures with an alpha plane, with one decoder for each layer.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 
 /// Joins the pictures of two layers, both planar 4:2:0 of 8 bits, to one with an alpha plane in the session's memory.
 struct AlphaPlaneMerger {

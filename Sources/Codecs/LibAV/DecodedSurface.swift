@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
 
 /// A decoded picture that is still on the device that decoded it; its samples are copied only on request.
 public final class DecodedSurface: @unchecked Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
 
 extension HEVCDecoder {
     /// Sets what must be set before the codec is opened.

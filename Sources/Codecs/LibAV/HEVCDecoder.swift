@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
 
 /// libavcodec's HEVC decoder for sessions: in software, or on a VA-API driver's surfaces.
 ///

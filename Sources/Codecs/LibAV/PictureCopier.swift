@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 
 /// Copies pictures into slots of a session's memory, where the decoder could not write them there.
 struct PictureCopier {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 internal import Synchronization
 
 /// Private memory for pictures that are processed further before a client receives them.

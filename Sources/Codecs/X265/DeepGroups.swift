@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import func Glibc.log2
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 
 /// Orders frames by groups of the deep pyramid, and computes what x265's cu-tree would from the groups that follow.
 struct DeepGroups {

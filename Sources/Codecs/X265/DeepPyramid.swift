@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Groups of eight pictures in which every B picture refers to the nearest pictures on both sides.
 ///

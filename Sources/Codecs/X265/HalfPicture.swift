@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLookAhead
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// A frame at half its size, and how well its blocks are predicted from other frames.
 final class HalfPicture {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
 
 /// Plans the temporal levels of frames before x265, and writes the levels into x265's pictures.
 ///

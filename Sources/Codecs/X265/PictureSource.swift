@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 internal import Glibc
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Prepares frames for x265, which takes planar samples of an even size of at least 16x16.
 ///

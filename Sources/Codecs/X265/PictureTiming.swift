@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Writes a pic_timing message (H.265 D.2.3) before each picture of an interlaced stream.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
-internal import HWDSessions
+internal import HWDCoding
 
 /// x265's quantization offsets of a picture whose blocks all have the same one.
 final class QuantOffsets {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
 
 /// Makes the format description from the NAL units of `x265_encoder_headers`.
 enum StreamHeaders {

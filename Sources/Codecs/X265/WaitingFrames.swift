@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Copies of frames that wait for x265; the client may overwrite its own memory after each call.
 final class WaitingFrames {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 internal import HWDModel
-internal import HWDSessions
 
 /// The NAL units of one coded picture in x265's memory, valid until the next call into it.
 struct X265AccessUnit {

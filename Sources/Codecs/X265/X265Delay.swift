@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 internal import Glibc
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
+internal import HWDPolicy
 
 /// What a configuration makes x265 hold back, known without an open encoder.
 public struct X265Delay: Hashable, Sendable {

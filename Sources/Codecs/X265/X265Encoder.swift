@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 internal import Glibc
+public import HWDCoding
 internal import HWDHEVC
 public import HWDModel
-public import HWDSessions
+internal import HWDPolicy
 
 /// An `Encoder` that uses libx265, for 8 or 10 bits; used from one thread.
 public final class X265Encoder: Encoder {

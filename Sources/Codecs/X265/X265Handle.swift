@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 internal import Glibc
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// An open encoder of libx265 with the pictures of its calls; closed with the last reference.
 final class X265Handle {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
-internal import HWDSessions
+internal import HWDCoding
+internal import HWDPolicy
 
 /// The relation of an encoder to the encoder of another layer.
 enum X265Role {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 internal import HWDTransport
+internal import HWDWorker
 
 /// A packet on its way to the codec thread; keeps its pool mapped.
 struct PendingPacket: Sendable {
@@ -16,10 +17,20 @@ struct PendingPacket: Sendable {
 }
 
 /// The I/O thread's tasks for the codec thread, done in order.
-enum DecodeTask: Sendable {
+enum DecodeTask: SessionTask {
     case decode(PendingPacket)
     /// Read later packets in this format.
     case change(StreamFormat)
-    /// Output every picture, then reply to the message with this sequence number.
-    case finish(sequence: UInt32)
+    /// Output every picture, then reply to these messages.
+    case finish(sequences: [UInt32])
+
+    mutating func absorb(_ next: DecodeTask) -> Bool {
+        switch (self, next) {
+        case (.finish(let sequences), .finish(let added)) where sequences.count < maxReplies:
+            self = .finish(sequences: sequences + added)
+        case (.change, .change): self = next
+        default: return false
+        }
+        return true
+    }
 }

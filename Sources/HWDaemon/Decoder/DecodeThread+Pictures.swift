@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDColor
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDWire
 internal import HWDWorker
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDColor
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
@@ -102,9 +103,9 @@ struct DecodeThread {
             try decode(packet)
             if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
         case .change(let format): try reader.change(to: format)
-        case .finish(let sequence):
+        case .finish(let sequences):
             try finish()
-            worker.send(Reply(sequence: sequence))
+            for sequence in sequences { worker.send(Reply(sequence: sequence)) }
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 internal import HWDWire
 
 extension FrameDecoded {

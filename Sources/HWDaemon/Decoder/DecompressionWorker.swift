@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDLibAV
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
@@ -119,7 +120,7 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
         case .releaseFrame: try release(try ReleaseFrame(decoding: payload).pictureID)
         case .finishDelayedFrames:
             try ByteReader().expectEnd(of: payload)
-            try tasks.enqueue(.finish(sequence: sequence))
+            try tasks.enqueue(.finish(sequences: [sequence]))
         case .canAcceptFormat: _ = try format(payload)
         case .changeFormat: try tasks.enqueue(.change(try format(payload)))
         default: throw SessionError(.parameter, "message \(opcode) is not handled")

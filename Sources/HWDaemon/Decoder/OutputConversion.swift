@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDColor
 internal import HWDLibAV
 internal import HWDModel
-internal import HWDSessions
 internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
@@ -111,10 +112,10 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         case .releasePacket: try arena.release(try ReleasePacket(decoding: payload).packetID)
         case .prepare:
             try ByteReader().expectEnd(of: payload)
-            if try !open(sequence: sequence) { try tasks.enqueue(.acknowledge(sequence: sequence)) }
+            if try !open(sequence: sequence) { try tasks.enqueue(.acknowledge(sequences: [sequence])) }
         case .completeFrames:
             let request = try CompleteFrames(decoding: payload)
-            try tasks.enqueue(.finish(until: request.untilPTS, sequence: sequence))
+            try tasks.enqueue(.finish(until: request.untilPTS, sequences: [sequence]))
         default: throw SessionError(.parameter, "message \(opcode) is not handled")
         }
     }

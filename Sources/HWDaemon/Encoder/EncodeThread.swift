@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDCoding
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
@@ -16,18 +17,31 @@ struct PendingFrame: Sendable {
 }
 
 /// The I/O thread's tasks for the codec thread, done in order.
-enum EncodeTask: Sendable {
+enum EncodeTask: SessionTask {
     /// Open the encoder, then reply to the message with this sequence number, if any.
     case open(EncoderConfiguration, sequence: UInt32?)
     /// Code the frames that follow with this configuration.
     case change(EncoderConfiguration)
     case encode(PendingFrame)
-    /// If a frame up to this pts is still in the encoder, emit the packets of all frames; then reply.
-    case finish(until: Int64, sequence: UInt32)
-    /// Reply: every earlier task is done.
-    case acknowledge(sequence: UInt32)
+    /// If a frame up to this pts is still in the encoder, emit the packets of all frames; then reply to these messages.
+    case finish(until: Int64, sequences: [UInt32])
+    /// Reply to these messages: every earlier task is done.
+    case acknowledge(sequences: [UInt32])
     /// Make the converter forget `CompressionWorker.removedPools`.
     case poolsRemoved
+
+    mutating func absorb(_ next: EncodeTask) -> Bool {
+        switch (self, next) {
+        case (.finish(let pts, let sequences), .finish(let later, let added)) where sequences.count < maxReplies:
+            self = .finish(until: max(pts, later), sequences: sequences + added)
+        case (.finish(let pts, let sequences), .acknowledge(let added)) where sequences.count < maxReplies:
+            self = .finish(until: pts, sequences: sequences + added)
+        case (.acknowledge(let sequences), .acknowledge(let added)) where sequences.count < maxReplies:
+            self = .acknowledge(sequences: sequences + added)
+        default: return false
+        }
+        return true
+    }
 }
 
 /// The thread that calls the encoder: a call may take seconds, for which the I/O thread must not wait.
@@ -147,16 +161,16 @@ struct EncodeThread {
             _ = try encoder?.change(to: configuration)
             metadata?.change(to: configuration)
             sampler?.change(to: configuration)
-        case .finish(let pts, let sequence):
+        case .finish(let pts, let sequences):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
                 try finish()
             }
             try sendHeld()
             publishNotes()
-            worker.send(Reply(sequence: sequence))
-        case .acknowledge(let sequence):
-            worker.send(Reply(sequence: sequence))
+            for sequence in sequences { worker.send(Reply(sequence: sequence)) }
+        case .acknowledge(let sequences):
+            for sequence in sequences { worker.send(Reply(sequence: sequence)) }
         case .poolsRemoved: break
         }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDAlpha
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDVAAPI
 internal import HWDX265
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDAlpha
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDVAAPI
 internal import HWDWire

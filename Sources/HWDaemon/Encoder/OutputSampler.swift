@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDAlpha
+internal import HWDCoding
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDVAAPI
 internal import HWDWire
 internal import HWDWorker

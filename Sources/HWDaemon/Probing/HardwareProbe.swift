@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDSystem
 internal import HWDTransport
 internal import HWDVAAPI

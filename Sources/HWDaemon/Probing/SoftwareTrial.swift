@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
-internal import HWDSessions
 internal import HWDX265
 
 /// Sends a few frames through x265 and back through an independent decoder.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 
 /// A small moving pattern, the same in every run, and its comparison with decoded pictures.
 struct TestPattern {

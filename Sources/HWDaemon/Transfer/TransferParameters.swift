@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDConversion
 internal import HWDWire
 

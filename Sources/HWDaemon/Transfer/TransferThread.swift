@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
@@ -16,12 +16,20 @@ struct PendingTransfer: Sendable {
 }
 
 /// The I/O thread's tasks for the converting thread, done in order.
-enum TransferTask: Sendable {
+enum TransferTask: SessionTask {
     case convert(PendingTransfer)
-    /// Finish every frame, then reply to the message with this sequence number.
-    case finish(sequence: UInt32)
+    /// Finish every frame, then reply to these messages.
+    case finish(sequences: [UInt32])
     /// Make the GPU forget `TransferWorker.removedPools`.
     case poolsRemoved
+
+    mutating func absorb(_ next: TransferTask) -> Bool {
+        guard case .finish(let sequences) = self, case .finish(let added) = next, sequences.count < maxReplies else {
+            return false
+        }
+        self = .finish(sequences: sequences + added)
+        return true
+    }
 }
 
 /// The thread that converts: a conversion may take long, for which the I/O thread must not wait.
@@ -75,9 +83,9 @@ struct TransferThread {
                 // The CPU's threads for a frame have this thread's priority.
                 if let notice = priority.lower(to: worker.priority) { worker.publish(notice: notice) }
                 begin(frame)
-            case .element(.finish(let sequence)):
+            case .element(.finish(let sequences)):
                 finishAll()
-                worker.send(Reply(sequence: sequence))
+                for sequence in sequences { worker.send(Reply(sequence: sequence)) }
             case .element(.poolsRemoved): break
             case .timedOut: finishOldest()
             case .closed: return finishAll()

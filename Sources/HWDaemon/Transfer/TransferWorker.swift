@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDConversion
 internal import HWDTransport
 internal import HWDWire
@@ -94,7 +94,7 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
         case .transferFrame: try admit(try TransferFrame(decoding: payload), pools)
         case .finishFrames:
             try ByteReader().expectEnd(of: payload)
-            try tasks.enqueue(.finish(sequence: sequence))
+            try tasks.enqueue(.finish(sequences: [sequence]))
         default: throw SessionError(.parameter, "message \(opcode) is not handled")
         }
     }

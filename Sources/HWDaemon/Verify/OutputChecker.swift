@@ -2,7 +2,7 @@
 internal import Glibc
 internal import HWDLibAV
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 public import HWDTransport
 internal import HWDWire
 internal import Synchronization

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
-public import HWDSessions
+public import HWDPolicy
 public import HWDTransport
 public import HWDWire
 
@@ -55,11 +55,22 @@ extension SessionHandler {
     public func end(_ status: Status, _ reason: String) -> Never { port.end(status, reason) }
 }
 
-extension WorkQueue {
+/// A task of the I/O thread for the codec thread.
+public protocol SessionTask: Sendable {
+    /// Does the work of the task that follows as well, and returns whether it can.
+    ///
+    /// Credits bound the frames in flight, but a client may ask for their end any number of times.
+    mutating func absorb(_ next: Self) -> Bool
+}
+
+/// Messages that one task answers at most.
+public let maxReplies = 1024
+
+extension WorkQueue where Element: SessionTask {
     /// Queues a task for a message of the client.
     ///
     /// - Throws: `Parameter` when the queue is full; its capacity exceeds what the credits allow in flight.
     public func enqueue(_ task: Element) throws(SessionError) {
-        guard push(task) else { throw SessionError(.parameter, "more messages than the session allows at once") }
+        guard push(task, merge: { $0.absorb(task) }) else { throw SessionError(.parameter, "more messages than the session allows at once") }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 public import HWDTransport
 public import HWDWire
 internal import Synchronization

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import HWDSessions
+public import HWDPolicy
 internal import HWDTransport
 
 /// The priority of a session's codec thread, and of the threads that a codec starts from it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
-public import HWDSessions
+public import HWDPolicy
 
 /// A path of the capability catalogue, with the driver's quirks applied.
 public struct HardwarePath: Hashable, Sendable {

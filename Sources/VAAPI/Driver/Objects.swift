@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
-internal import HWDSessions
+internal import HWDCoding
 
 /// A profile, entry point and attributes that the driver accepted.
 struct Config: ~Copyable {

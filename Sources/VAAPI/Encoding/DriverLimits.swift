@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDCoding
 public import HWDModel
-public import HWDSessions
 
 /// What a driver can do on one path; the settings of an encoder are made within it.
 public struct DriverLimits: Sendable {

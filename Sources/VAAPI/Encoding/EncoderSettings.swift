@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Everything that an encoder is opened with: a session's configuration within the limits of driver and quirks.
 struct EncoderSettings {

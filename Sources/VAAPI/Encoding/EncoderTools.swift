@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
 
 /// Typed access to the quirks' adjustments.
 struct Adjustments {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
 
 /// The buffers that go to the driver with every key frame; their content does not change.
 final class KeyFrameBuffers {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+internal import HWDCoding
 internal import HWDHEVC
-internal import HWDSessions
 
 // libva's structures for a sequence, a picture and its slice. Fields named after syntax elements are filled from the
 // headers that StreamSyntax writes, so that both always agree.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+internal import HWDCoding
 internal import HWDHEVC
-internal import HWDSessions
 
 /// A packed header: its description and its bytes.
 final class PackedHeader {

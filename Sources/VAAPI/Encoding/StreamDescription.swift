@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// The hvcC record made from a driver's parameter sets.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+public import HWDCoding
 internal import HWDHEVC
 public import HWDModel
-public import HWDSessions
+internal import HWDPolicy
 
 /// A VA-API driver's HEVC encoder behind the `Encoder` protocol, used from one thread.
 public final class VAAPIEncoder: Encoder {

@@ -2,8 +2,9 @@
 internal import CHWDPixels
 internal import CHWDVA
 internal import Glibc
+internal import HWDCoding
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Copies a client's frames to surfaces, converts them to the surface's layout and depth, and repeats the last column and
 /// row up to the coded size, all in one pass.

@@ -71,7 +71,7 @@ extension EndToEnd {
                     properties: [.x265Preset: .string("ultrafast")]))
             for _ in 0..<50 {
                 for _ in 0..<10 { try session.complete() }
-                // Receives the replies, which come before this one.
+                // Receives the replies that are there; the codec thread, which gives them, may be busy.
                 _ = try session.copyProperties([])
             }
             try session.prepare()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDModel
-import HWDSessions
+import HWDPolicy
 import HWDWire
 import Testing
 

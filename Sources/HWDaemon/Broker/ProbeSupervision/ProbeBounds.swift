@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDWire
 
 // A probe's process runs drivers, so what it reports is untrusted. It is bounded before it reaches clients and workers.

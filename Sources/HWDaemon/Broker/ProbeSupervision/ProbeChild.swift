@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDWire
 
 /// The fields of a Create call that the broker reads; the worker reads and checks the rest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDSessions
+internal import HWDPolicy
 
 /// How much memory sessions may take: all of them together, and those of one user.
 struct MemoryQuota: Hashable, Sendable {

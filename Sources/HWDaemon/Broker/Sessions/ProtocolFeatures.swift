@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 
@@ -12,7 +12,7 @@ enum ProtocolFeatures {
             limits: GetFeatures.Limits(
                 maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
                 maxFileDescriptors: MessageHeader.maxFDCount,
-                maxPacketBytes: Int(DecompressionAdmission.maxPacketSize),
+                maxPacketBytes: DecodeFrame.maxSize,
                 timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension)))
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.

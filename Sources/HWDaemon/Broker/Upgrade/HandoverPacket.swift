@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDTransport
 
 /// A packet, in JSON, between a daemon that is upgraded and the one that replaces it.

@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// `hwctl bench`.
 struct BenchCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// The properties of a compression session that describe color, as far as the user set them.
 struct ColorProperties {

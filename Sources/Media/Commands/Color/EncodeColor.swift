@@ -2,7 +2,6 @@
 internal import HWDColor
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSessions
 internal import HWDWire
 
 /// The color of an encoded video, and how frames of other colors become it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import ArgumentParser
 public import HWDColor
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWDWire
 
 /// The options about how pictures are scaled that several commands have.

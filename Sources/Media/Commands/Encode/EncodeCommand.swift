@@ -4,7 +4,7 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// `hwctl encode`.
 struct EncodeCommand: ParsableCommand {

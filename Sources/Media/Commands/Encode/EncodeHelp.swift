@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import HWDSessions
+internal import HWDPolicy
 
 /// The help of `hwctl encode` on two screens; `--help-all` and the manual page have the descriptions of all options.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 
 /// Whether a track can be exported as HEVC with alpha, for `hwctl info`.
 struct AlphaExportInfo: Encodable {

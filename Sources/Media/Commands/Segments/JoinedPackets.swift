@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSessions
 
 /// The packets of all parts, one after another, at the times that one encoder would give them.
 final class JoinedPackets {

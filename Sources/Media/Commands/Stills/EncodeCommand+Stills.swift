@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
-internal import HWDSessions
+internal import HWDPolicy
 internal import HWImages
 
 extension EncodeCommand {
