@@ -24,7 +24,8 @@ enum TransferTask: SessionTask {
     case poolsRemoved
 
     mutating func absorb(_ next: TransferTask) -> Bool {
-        guard case .finish(let sequences) = self, case .finish(let added) = next, sequences.count < maxReplies else {
+        guard case .finish(let sequences) = self, case .finish(let added) = next, sequences.count < maxReplies
+        else {
             return false
         }
         self = .finish(sequences: sequences + added)

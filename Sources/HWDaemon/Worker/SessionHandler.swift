@@ -71,6 +71,8 @@ extension WorkQueue where Element: SessionTask {
     ///
     /// - Throws: `Parameter` when the queue is full; its capacity exceeds what the credits allow in flight.
     public func enqueue(_ task: Element) throws(SessionError) {
-        guard push(task, merge: { $0.absorb(task) }) else { throw SessionError(.parameter, "more messages than the session allows at once") }
+        guard push(task, merge: { $0.absorb(task) }) else {
+            throw SessionError(.parameter, "more messages than the session allows at once")
+        }
     }
 }

@@ -24,10 +24,13 @@ final class TestDaemon: Sendable {
         folder = try Scratch()
         self.socket = socket ?? folder.path("socket")
         daemon = Daemon(address: self.socket)
-        // Tests count workers, and a spare one would be among them.
+        // Tests count workers, and a spare one would be among them. A probe takes long on a busy machine.
         process = try Running(
             Programs.path("hwdaemon"),
-            ["--socket", self.socket, "--set", "SpareWorkers=0", "--config", Programs.noConfiguration] + arguments,
+            [
+                "--socket", self.socket, "--set", "SpareWorkers=0", "--set", "ProbeTimeout=60", "--config",
+                Programs.noConfiguration,
+            ] + arguments,
             environment: environment)
         let daemon = daemon
         let answers = eventually { (try? daemon.call(ListEncoders.self, Empty())) != nil }
