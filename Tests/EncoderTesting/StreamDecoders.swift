@@ -56,7 +56,7 @@ public enum StreamDecoders {
     ) throws -> (status: Int32, output: [UInt8], error: String) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["timeout", "60"] + command
+        process.arguments = ["timeout", "600"] + command
         if !environment.isEmpty {
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         }

@@ -35,7 +35,8 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
 
     /// Adds an element without waiting; false if the queue is full or closed.
     ///
-    /// - Parameter merge: adds it to the newest element that waits, and returns whether it did.
+    /// - Parameter merge: called under the queue's lock with the newest element that waits; returns whether that took the new
+    ///   one over, and leaves it as it was otherwise.
     public func push(_ element: Element, merge: (inout Element) -> Bool = { _ in false }) -> Bool {
         lock.lock()
         defer { lock.unlock() }

@@ -21,13 +21,15 @@ enum DecodeTask: SessionTask {
     case decode(PendingPacket)
     /// Read later packets in this format.
     case change(StreamFormat)
-    /// Output every picture, then reply to these messages.
-    case finish(sequences: [UInt32])
+    /// Output every picture, reply to these messages, then read later packets in another format, if any.
+    case finish(sequences: [UInt32], then: StreamFormat?)
 
     mutating func absorb(_ next: DecodeTask) -> Bool {
         switch (self, next) {
-        case (.finish(let sequences), .finish(let added)) where sequences.count < maxReplies:
-            self = .finish(sequences: sequences + added)
+        case (.finish(let sequences, let format), .finish(let added, let last))
+        where sequences.count < Self.maxReplies:
+            self = .finish(sequences: sequences + added, then: last ?? format)
+        case (.finish(let sequences, _), .change(let format)): self = .finish(sequences: sequences, then: format)
         case (.change, .change): self = next
         default: return false
         }

@@ -103,9 +103,10 @@ struct DecodeThread {
             try decode(packet)
             if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
         case .change(let format): try reader.change(to: format)
-        case .finish(let sequences):
+        case .finish(let sequences, let format):
             try finish()
             for sequence in sequences { worker.send(Reply(sequence: sequence)) }
+            if let format { try reader.change(to: format) }
         }
     }
 

@@ -25,7 +25,8 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
     }
 
     private let start: WorkerStart
-    private let tasks = WorkQueue<DecodeTask>(capacity: 2 * DecompressionAdmission.maxPacketsInFlight)
+    private let tasks = WorkQueue<DecodeTask>(
+        capacity: DecodeTask.capacity(frames: DecompressionAdmission.maxPacketsInFlight))
     private let state: Mutex<DecompressionAdmission>
     /// Pictures that the client holds, by number; each value keeps the picture's samples in place.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
@@ -120,7 +121,7 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
         case .releaseFrame: try release(try ReleaseFrame(decoding: payload).pictureID)
         case .finishDelayedFrames:
             try ByteReader().expectEnd(of: payload)
-            try tasks.enqueue(.finish(sequences: [sequence]))
+            try tasks.enqueue(.finish(sequences: [sequence], then: nil))
         case .canAcceptFormat: _ = try format(payload)
         case .changeFormat: try tasks.enqueue(.change(try format(payload)))
         default: throw SessionError(.parameter, "message \(opcode) is not handled")

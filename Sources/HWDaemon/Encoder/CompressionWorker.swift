@@ -21,7 +21,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     let removedPools = RemovedPools()
 
     private let arena: PacketArena
-    private let tasks = WorkQueue<EncodeTask>(capacity: 3 * CompressionAdmission.maxFramesInFlight)
+    private let tasks = WorkQueue<EncodeTask>(
+        capacity: EncodeTask.capacity(frames: CompressionAdmission.maxFramesInFlight))
     private let state: Mutex<CompressionAdmission>
     /// Whether frames are converted or scaled, which a GPU may do.
     private let convertsFrames: Bool
@@ -99,8 +100,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     func didRemove(_ pool: SharedMemory) {
         guard convertsFrames else { return }
         removedPools.add(pool)
-        // If the queue is full, the thread handles the removal before its next task.
-        _ = tasks.push(.poolsRemoved)
+        // The thread takes removed pools before each task, so any that waits will do.
+        _ = tasks.push(.poolsRemoved, merge: { _ in true })
     }
 
     func handle(

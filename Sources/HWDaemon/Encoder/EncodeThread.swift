@@ -31,16 +31,24 @@ enum EncodeTask: SessionTask {
     case poolsRemoved
 
     mutating func absorb(_ next: EncodeTask) -> Bool {
-        switch (self, next) {
-        case (.finish(let pts, let sequences), .finish(let later, let added)) where sequences.count < maxReplies:
-            self = .finish(until: max(pts, later), sequences: sequences + added)
-        case (.finish(let pts, let sequences), .acknowledge(let added)) where sequences.count < maxReplies:
-            self = .finish(until: pts, sequences: sequences + added)
-        case (.acknowledge(let sequences), .acknowledge(let added)) where sequences.count < maxReplies:
-            self = .acknowledge(sequences: sequences + added)
-        default: return false
+        guard let (until, sequences) = replies, let (later, added) = next.replies, sequences.count < Self.maxReplies
+        else { return false }
+        let all = sequences + added
+        switch (until, later) {
+        case (nil, nil): self = .acknowledge(sequences: all)
+        case (let pts?, nil), (nil, let pts?): self = .finish(until: pts, sequences: all)
+        case (let first?, let second?): self = .finish(until: max(first, second), sequences: all)
         }
         return true
+    }
+
+    /// What a task that ends with replies finishes, if anything, and the messages that it answers.
+    private var replies: (until: Int64?, sequences: [UInt32])? {
+        switch self {
+        case .finish(let pts, let sequences): (pts, sequences)
+        case .acknowledge(let sequences): (nil, sequences)
+        default: nil
+        }
     }
 }
 

@@ -24,7 +24,7 @@ enum TransferTask: SessionTask {
     case poolsRemoved
 
     mutating func absorb(_ next: TransferTask) -> Bool {
-        guard case .finish(let sequences) = self, case .finish(let added) = next, sequences.count < maxReplies
+        guard case .finish(let sequences) = self, case .finish(let added) = next, sequences.count < Self.maxReplies
         else {
             return false
         }

@@ -15,7 +15,8 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
     /// Pools that the converting thread's GPU must forget.
     let removedPools = RemovedPools()
 
-    private let tasks = WorkQueue<TransferTask>(capacity: 2 * TransferAdmission.maxFramesInFlight)
+    private let tasks = WorkQueue<TransferTask>(
+        capacity: TransferTask.capacity(frames: TransferAdmission.maxFramesInFlight))
     private let state: Mutex<TransferAdmission>
     /// The converter that was opened for Create; the converting thread takes it over.
     private let opened: OpenConverter
@@ -83,8 +84,8 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
 
     func didRemove(_ pool: SharedMemory) {
         removedPools.add(pool)
-        // If the queue is full, the thread handles the removal before its next task.
-        _ = tasks.push(.poolsRemoved)
+        // The thread takes removed pools before each task, so any that waits will do.
+        _ = tasks.push(.poolsRemoved, merge: { _ in true })
     }
 
     func handle(

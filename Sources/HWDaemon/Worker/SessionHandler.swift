@@ -57,19 +57,26 @@ extension SessionHandler {
 
 /// A task of the I/O thread for the codec thread.
 public protocol SessionTask: Sendable {
-    /// Does the work of the task that follows as well, and returns whether it can.
+    /// Takes over the next task; returns false, unchanged, if the two must stay apart.
     ///
-    /// Credits bound the frames in flight, but a client may ask for their end any number of times.
+    /// Credits bound the frames in flight, but not the other messages, such as completeFrames. What a client may send between
+    /// two frames becomes at most two tasks.
     mutating func absorb(_ next: Self) -> Bool
 }
 
-/// Messages that one task answers at most.
-public let maxReplies = 1024
+extension SessionTask {
+    /// Messages that one task answers at most.
+    public static var maxReplies: Int { 1024 }
+
+    /// The capacity of a queue for `frames` in flight: each with two tasks after it, and two before the first.
+    public static func capacity(frames: Int) -> Int { 3 * frames + 2 }
+}
 
 extension WorkQueue where Element: SessionTask {
     /// Queues a task for a message of the client.
     ///
-    /// - Throws: `Parameter` when the queue is full; its capacity exceeds what the credits allow in flight.
+    /// - Throws: `Parameter` when the queue is full, which `SessionTask.capacity` prevents unless more than
+    ///   `SessionTask.maxReplies` messages wait for one answer.
     public func enqueue(_ task: Element) throws(SessionError) {
         guard push(task, merge: { $0.absorb(task) }) else {
             throw SessionError(.parameter, "more messages than the session allows at once")
