@@ -35,8 +35,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
 
     /// Adds an element without waiting; false if the queue is full or closed.
     ///
-    /// - Parameter merge: called under the queue's lock with the newest element that waits; returns whether that took the new
-    ///   one over, and leaves it as it was otherwise.
+    /// - Parameter merge: adds it to the newest element that waits, and returns whether it did.
     public func push(_ element: Element, merge: (inout Element) -> Bool = { _ in false }) -> Bool {
         lock.lock()
         defer { lock.unlock() }
