@@ -2,7 +2,7 @@
 import Foundation
 import HWDHEVC
 import HWDLibAV
-import HWDMediaFile
+import HWDLibAVReading
 import HWDModel
 import HWDSessions
 import Synchronization

@@ -2,7 +2,9 @@
 import Foundation
 import Glibc
 import HWDEncoderTesting
-import HWDMediaFile
+import HWDLibAVReading
+import HWDLibAVWriting
+import HWDMetadata
 import HWDModel
 import Testing
 

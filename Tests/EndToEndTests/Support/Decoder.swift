@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWClient
-import HWDMediaFile
+import HWDLibAVReading
 import HWDModel
 import HWDTransport
 import HWDWire

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import ArgumentParser
 import Foundation
-import HWDMediaFile
 import Testing
 
 @testable import hwctl_media

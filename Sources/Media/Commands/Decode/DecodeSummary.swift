@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
-internal import HWDMediaFile
+internal import HWDLibAVWriting
 internal import HWDModel
 internal import HWDWire
 

@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDExport
-internal import HWDMediaFile
+internal import HWDLibAVReading
 internal import HWDModel
 
 extension EncodeCommand {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
 
 /// The result that a command reports when it ends.
 protocol CommandSummary: Encodable {
