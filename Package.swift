@@ -306,7 +306,8 @@ let package = Package(
             name: "ComparisonTests", dependencies: ["HWDComparison", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
-            name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDModel", "HWDSessions"],
+            name: "LibAVTests",
+            dependencies: ["HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDModel", "HWDSessions"],
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",

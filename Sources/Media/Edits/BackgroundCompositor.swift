@@ -106,8 +106,8 @@ public struct BackgroundCompositor {
                     } else {
                         let (left, right) = (2 * x, min(2 * x + 1, width - 1))
                         let sum =
-                            unsafe Int(source[upper + left]) + Int(source[upper + right]) + Int(source[lower + left])
-                            + Int(source[lower + right])
+                            unsafe Int(source[upper + left]) + Int(source[upper + right])
+                            + Int(source[lower + left]) + Int(source[lower + right])
                         weight = (sum + 2) / 4
                     }
                     unsafe target[out + x] = unsafe mix(Int(source[row + x]), weight, plane)

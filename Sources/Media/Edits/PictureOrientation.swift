@@ -46,10 +46,13 @@ public struct PictureOrientation: Hashable, Sendable {
 
     /// Pixels of a picture, by rows.
     @unsafe package struct Pixels {
-        package var base: UnsafeMutablePointer<UInt8>
-        package var stride: Int
+        var base: UnsafeMutablePointer<UInt8>
+        var stride: Int
 
-        package init(base: UnsafeMutablePointer<UInt8>, stride: Int) { unsafe (self.base, self.stride) = unsafe (base, stride) }
+        package init(base: UnsafeMutablePointer<UInt8>, stride: Int) {
+            unsafe self.base = base
+            unsafe self.stride = stride
+        }
     }
 
     /// Copies the pixels of a stored picture of `width`×`height` to those of the shown one.

@@ -16,13 +16,13 @@ package struct SoundPlan {
     /// What libavformat and libavcodec can do with the tracks, which are named by their streams' numbers.
     package struct Abilities {
         /// Whether a container holds the track's codec.
-        package var holds: (_ index: Int, _ format: OutputFormat) -> Bool
+        var holds: (_ index: Int, _ format: OutputFormat) -> Bool
         /// Whether there is a decoder for the track.
-        package var decodes: (_ index: Int) -> Bool
+        var decodes: (_ index: Int) -> Bool
         /// Whether the track's codec loses nothing.
-        package var isLossless: (_ index: Int) -> Bool
+        var isLossless: (_ index: Int) -> Bool
         /// Whether there is an encoder.
-        package var encodes: (SoundCodec) -> Bool
+        var encodes: (SoundCodec) -> Bool
         /// Whether a container holds a codec.
         package var writes: (SoundCodec, OutputFormat) -> Bool
 

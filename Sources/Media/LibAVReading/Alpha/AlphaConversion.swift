@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import HWDLibAV
+internal import HWDLibAV
 public import HWDModel
 
 /// The alpha mode of a source, and the mode it is converted to.
@@ -26,5 +26,5 @@ public struct AlphaConversion: Hashable, Sendable {
     /// Whether a reader converts pictures of a format, which it does before it subsamples their chroma.
     ///
     /// Pictures with subsampled chroma keep the source's mode; the encoder converts them.
-    package func isConverted(_ traits: SampleFormats.Traits) -> Bool { source != target && traits.chromaShift != (1, 1) }
+    func isConverted(_ traits: SampleFormats.Traits) -> Bool { source != target && traits.chromaShift != (1, 1) }
 }

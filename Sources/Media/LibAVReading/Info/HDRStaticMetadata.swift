@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDHEVC
 
 /// HDR static metadata: converts libavutil's structures to the bytes that SEI messages and boxes share.
 package enum HDRStaticMetadata {
     /// The 24 bytes of an `mdcv` box; nil where a part is missing or out of range.
-    package static func bytes(_ display: AVMasteringDisplayMetadata) -> [UInt8]? {
+    static func bytes(_ display: AVMasteringDisplayMetadata) -> [UInt8]? {
         guard display.has_primaries != 0, display.has_luminance != 0 else { return nil }
         func point(_ point: (AVRational, AVRational)) -> Chromaticity? {
             guard let x = units(point.0, 50_000), let y = units(point.1, 50_000) else { return nil }
@@ -26,7 +26,7 @@ package enum HDRStaticMetadata {
     }
 
     /// The 4 bytes of a `clli` box; nil where a level is out of range.
-    package static func bytes(_ level: AVContentLightMetadata) -> [UInt8]? {
+    static func bytes(_ level: AVContentLightMetadata) -> [UInt8]? {
         let info = ContentLightLevelInfo(
             maxContentLightLevel: Int(level.MaxCLL), maxPicAverageLightLevel: Int(level.MaxFALL))
         return (try? SEIMessage(.contentLightLevelInfo(info)))?.payload
@@ -39,12 +39,12 @@ package enum HDRStaticMetadata {
 }
 
 extension Demuxer {
-    package static func masteringDisplay(_ stream: AVStream) -> [UInt8]? {
+    static func masteringDisplay(_ stream: AVStream) -> [UInt8]? {
         stream.sideData(AV_PKT_DATA_MASTERING_DISPLAY_METADATA, as: AVMasteringDisplayMetadata.self)
             .flatMap(HDRStaticMetadata.bytes)
     }
 
-    package static func contentLight(_ stream: AVStream) -> [UInt8]? {
+    static func contentLight(_ stream: AVStream) -> [UInt8]? {
         stream.sideData(AV_PKT_DATA_CONTENT_LIGHT_LEVEL, as: AVContentLightMetadata.self)
             .flatMap(HDRStaticMetadata.bytes)
     }

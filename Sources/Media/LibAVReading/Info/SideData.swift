@@ -41,5 +41,5 @@ package enum LibAVDictionary {
 
 extension AVStream {
     /// Whether the stream is a single picture, such as a cover.
-    package var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }
+    var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }
 }

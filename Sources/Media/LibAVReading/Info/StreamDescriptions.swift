@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDLibAV
-package import HWDMetadata
+internal import HWDMetadata
 internal import HWDModel
 
 extension Demuxer {
     /// Whether the format stores no timestamps, as elementary streams do not.
     ///
     /// libavformat derives theirs from the frame rate, in a time base of 1/1200000 s that no container has.
-    package var isUntimed: Bool {
+    var isUntimed: Bool {
         guard let format = context.pointee.iformat, let base = video?.time_base else { return false }
         return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0 || (base.num == 1 && base.den == 1_200_000)
     }
@@ -16,7 +16,7 @@ extension Demuxer {
     /// The time line of the packets of `streams`.
     ///
     /// A movie's edit lists place its streams already, and elementary streams have no times.
-    package func timeline(_ streams: Set<Int>) -> InputTimeline {
+    func timeline(_ streams: Set<Int>) -> InputTimeline {
         guard !isMovie, !isUntimed, let format = context.pointee.iformat else {
             return InputTimeline(start: nil, followsJumps: false, streams: [:])
         }
@@ -72,7 +72,7 @@ extension Demuxer {
     }
 
     /// Every stream but the video that is decoded.
-    package var otherStreams: [OtherStream] {
+    var otherStreams: [OtherStream] {
         (0..<streamCount).filter { $0 != videoIndex }.compactMap { index in
             guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
@@ -95,7 +95,7 @@ extension Demuxer {
         parameters.codec_id == AV_CODEC_ID_NONE ? "unknown" : String(cString: avcodec_get_name(parameters.codec_id))
     }
 
-    package static func content(_ type: AVMediaType) -> OtherStream.Content {
+    static func content(_ type: AVMediaType) -> OtherStream.Content {
         switch type {
         case AVMEDIA_TYPE_VIDEO: .video
         case AVMEDIA_TYPE_AUDIO: .audio
@@ -105,7 +105,7 @@ extension Demuxer {
         }
     }
 
-    package static func displayMatrix(_ stream: AVStream) -> [Int32]? {
+    static func displayMatrix(_ stream: AVStream) -> [Int32]? {
         guard let bytes = stream.sideData(AV_PKT_DATA_DISPLAYMATRIX),
             bytes.count >= 9 * MemoryLayout<Int32>.size
         else { return nil }
@@ -113,7 +113,7 @@ extension Demuxer {
     }
 
     /// The matrix's clockwise rotation; libavutil counts counterclockwise and has no angle for singular matrices.
-    package static func rotation(_ matrix: [Int32]?) -> Double {
+    static func rotation(_ matrix: [Int32]?) -> Double {
         guard let matrix else { return 0 }
         let degrees = av_display_rotation_get(matrix)
         guard degrees.isFinite else { return 0 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
@@ -122,7 +122,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     }
 
     /// Describes a stream; `leadingUnits` reads the NAL units before the first picture of a byte stream.
-    package init(
+    init(
         _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
         leadingUnits: ([UInt8]) -> [[UInt8]]
     ) {
@@ -225,10 +225,10 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     }
 
     /// `hvc1`; nil for 0.
-    package static func tag(_ tag: UInt32) -> String? { tag == 0 ? nil : FourCC(rawValue: tag.byteSwapped).description }
+    static func tag(_ tag: UInt32) -> String? { tag == 0 ? nil : FourCC(rawValue: tag.byteSwapped).description }
 
     /// A stream's duration in seconds; nil when not known.
-    package static func seconds(_ stream: AVStream) -> Double? {
+    static func seconds(_ stream: AVStream) -> Double? {
         stream.duration > 0 && stream.time_base.den > 0 ? Double(stream.duration) * av_q2d(stream.time_base) : nil
     }
 

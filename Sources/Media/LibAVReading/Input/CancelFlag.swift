@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-package import HWDMetadata
+internal import HWDMetadata
 internal import Synchronization
 
 /// Set from any thread to stop reading, even while libavformat waits for input.
@@ -15,10 +15,10 @@ package final class CancelFlag: Sendable {
 
     var isSet: Bool { flag.load(ordering: .relaxed) }
 
-    package func set() { flag.store(true, ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
 
     /// Throws once the flag is set.
-    package func check() throws(MediaError) {
+    func check() throws(MediaError) {
         if isSet { throw MediaError(.interrupted, "interrupted") }
     }
 

@@ -101,13 +101,13 @@ struct FrameTiming: Hashable, Sendable {
 
 /// The planes that a picture is written to; the caller guarantees exclusive access during the call.
 package struct PlaneTarget: @unchecked Sendable {
-    package let format: PixelFormat
-    package let width: Int
-    package let height: Int
-    package let planes: [MutablePlaneView]
+    let format: PixelFormat
+    let width: Int
+    let height: Int
+    let planes: [MutablePlaneView]
 
     /// Copies planes of the same format; false where one is missing.
-    package func fill(from sources: [PlaneView]) -> Bool {
+    func fill(from sources: [PlaneView]) -> Bool {
         guard sources.count >= format.planeCount else { return false }
         for plane in 0..<format.planeCount {
             planes[plane].copyRows(

@@ -2,8 +2,8 @@
 package import CHWDLibAV
 internal import HWDBoxes
 internal import HWDLibAV
-package import HWDMetadata
-package import HWDModel
+internal import HWDMetadata
+internal import HWDModel
 
 /// Owner of an input's AVFormatContext: lists a file's streams and reads its packets in file order.
 package final class Demuxer {
@@ -11,25 +11,25 @@ package final class Demuxer {
     /// The input's name in messages.
     package var path: String { file.name }
     let videoIndex: Int
-    package let decoder: UnsafePointer<AVCodec>
+    let decoder: UnsafePointer<AVCodec>
     /// The pixel format of `decoder` where it keeps alpha that libavformat does not report; nil otherwise.
     let alphaDecoderFormat: AVPixelFormat?
     /// Counts the error messages of the demuxer and the decoder after opening.
     let tally = ErrorTally()
-    package let file: InputFile
-    package let cancelFlag: CancelFlag
+    let file: InputFile
+    let cancelFlag: CancelFlag
     /// Outlives the context, which reads through it.
     private let io: InputIO?
     private let accessUnits: AccessUnitQueue
     /// What was read when the position changed.
-    package var moved = SeekQueue()
+    var moved = SeekQueue()
 
     /// Opens a demuxer on `file` and picks the best video stream that libavcodec can decode.
     ///
     /// - Parameters:
     ///   - frameRate: the rate of pictures and elementary streams, whose formats store none.
     ///   - wantsAlpha: whether a decoder that keeps alpha is preferred.
-    package init(
+    init(
         _ file: InputFile, cancelFlag: CancelFlag, frameRate: Rational? = nil, wantsAlpha: Bool = false
     ) throws(MediaError) {
         LibAVLog.install()
@@ -68,7 +68,7 @@ package final class Demuxer {
     }
 
     /// Whether the format is of the ISO base media family.
-    package var isMovie: Bool {
+    var isMovie: Bool {
         guard let name = context.pointee.iformat?.pointee.name else { return false }
         return String(cString: name).hasPrefix("mov,")
     }
@@ -95,7 +95,7 @@ package final class Demuxer {
     }
 
     /// Reads the next packet of any stream into `packet`, an HEVC access unit as a whole; false at the end of the file.
-    package func read(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
+    func read(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try accessUnits.next(into: packet) { (packet) throws(MediaError) in try readOne(into: packet) }
     }
 
@@ -155,7 +155,7 @@ package final class Demuxer {
     }
 
     /// Opens a file and probes its streams; the caller closes the context, and keeps `io` and `cancelFlag` until then.
-    package static func open(
+    static func open(
         _ file: InputFile, _ io: InputIO?, _ cancelFlag: CancelFlag, _ frameRate: Rational?
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
         let path = file.name

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import CHWDLibAV
 internal import HWDLibAV
-package import HWDModel
+internal import HWDModel
 internal import Synchronization
 
 /// Converts a decoder's pictures to the format of a reader's frames.
@@ -84,7 +84,7 @@ package final class FrameConverter: PictureConverter {
     }
 
     /// The same into planes of the output format.
-    package func convert(_ frame: UnsafeMutablePointer<AVFrame>, to targets: [MutablePlaneView]) -> Bool {
+    func convert(_ frame: UnsafeMutablePointer<AVFrame>, to targets: [MutablePlaneView]) -> Bool {
         let picture = frame.pointee
         let sources: [UnsafePointer<UInt8>?] = [
             UnsafePointer(picture.data.0), UnsafePointer(picture.data.1), UnsafePointer(picture.data.2),

@@ -17,7 +17,7 @@ public struct FormatChanges: Hashable, Sendable {
     public init() {}
 
     /// Counts a frame.
-    package mutating func note(frame: Int, width: Int, height: Int, format: String, isScaled: Bool, isConverted: Bool) {
+    mutating func note(frame: Int, width: Int, height: Int, format: String, isScaled: Bool, isConverted: Bool) {
         guard isScaled || isConverted else { return }
         if isScaled { scaled += 1 }
         if isConverted { converted += 1 }

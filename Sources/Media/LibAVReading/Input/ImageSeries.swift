@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-package import HWDMetadata
+internal import HWDMetadata
 internal import HWDSystem
 
 /// The files that match a pattern like `frame-%04d.png`.
 package struct ImageSeries: Hashable {
     /// The pattern with its directory.
-    package let path: String
+    let path: String
     /// The lowest number of a file.
-    package let first: Int
+    let first: Int
     /// The number of consecutive files from there.
-    package let count: Int
+    let count: Int
     /// The number of files after the first gap.
     let afterGap: Int
     private let pattern: Pattern
@@ -20,8 +20,8 @@ package struct ImageSeries: Hashable {
 
     /// A file name with one number in printf(3)'s notation.
     package struct Pattern: Hashable {
-        package let prefix: String
-        package let digits: Int
+        let prefix: String
+        let digits: Int
         let suffix: String
 
         /// Parses `frame-%04d.png`; nil for a name without exactly one number.
@@ -55,7 +55,7 @@ package struct ImageSeries: Hashable {
 
     /// Finds the files; nil when `path` is the name of a file, or no pattern.
     /// - Throws: `noInput` for a pattern that no file matches, or a directory that cannot be read.
-    package init?(_ path: String) throws(MediaError) {
+    init?(_ path: String) throws(MediaError) {
         guard let name = path.split(separator: "/", omittingEmptySubsequences: false).last,
             let pattern = Pattern(name), access(FileName.bytes(path), F_OK) != 0
         else { return nil }
@@ -72,7 +72,7 @@ package struct ImageSeries: Hashable {
     }
 
     /// A warning about a gap, in one line; nil without one.
-    package var warning: String? {
+    var warning: String? {
         guard afterGap > 0 else { return nil }
         return "warning: the series ends before \(pattern.name(first + count)), which is missing; "
             + "\(afterGap) \(afterGap == 1 ? "file" : "files") after it \(afterGap == 1 ? "is" : "are") left out"

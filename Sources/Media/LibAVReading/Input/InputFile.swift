@@ -29,13 +29,13 @@ public final class InputFile: @unchecked Sendable {
     public let isSeekable: Bool
 
     /// The files of a pattern like `frame-%04d.png`; nil for one file.
-    package let series: ImageSeries?
+    let series: ImageSeries?
     /// The open file; nil for pictures, and for bytes in memory.
-    package let descriptor: Int32?
+    let descriptor: Int32?
     /// The first bytes of a pipe; nil for other inputs.
-    package let head: PipeHead?
+    let head: PipeHead?
     /// The bytes of an input in memory; nil for files.
-    package let contents: [UInt8]?
+    let contents: [UInt8]?
     /// The bytes up to the end of the movie box, which every reader gets as they were when the file was opened; empty
     /// where readers read them from the file.
     package let held: [UInt8]
@@ -122,7 +122,7 @@ public final class InputFile: @unchecked Sendable {
     }
 
     /// Up to `count` bytes at `offset`; fewer at the end of the file, none if they cannot be read.
-    package func bytes(at offset: Int64, upTo count: Int) -> [UInt8] {
+    func bytes(at offset: Int64, upTo count: Int) -> [UInt8] {
         if let known = contents ?? head?.bytes {
             guard offset >= 0, offset < Int64(known.count) else { return [] }
             return Array(known.dropFirst(Int(offset)).prefix(count))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import Glibc
 
 /// An AVIOContext that reads an `InputFile` with its own position.
 package final class InputIO {
-    package private(set) var context: UnsafeMutablePointer<AVIOContext>?
+    private(set) var context: UnsafeMutablePointer<AVIOContext>?
     private let file: InputFile
     private let cancelFlag: CancelFlag
     private var position: Int64 = 0

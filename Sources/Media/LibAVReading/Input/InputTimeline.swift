@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDLibAV
 package import HWDModel
 
@@ -26,9 +26,9 @@ package struct InputTimeline: Sendable {
 
     /// The timestamps of a packet in ticks of its stream; nil where it has none.
     package struct Times: Hashable, Sendable {
-        package var pts: Int64?
-        package var dts: Int64?
-        package var duration: Int64 = 0
+        var pts: Int64?
+        var dts: Int64?
+        var duration: Int64 = 0
     }
 
     /// The number of jumps that were removed.
@@ -87,7 +87,7 @@ package struct InputTimeline: Sendable {
     /// The times of the next packet of `stream` on the time line.
     ///
     /// Impossible timestamps are returned as they are.
-    package mutating func place(_ times: Times, stream index: Int) -> Times {
+    mutating func place(_ times: Times, stream index: Int) -> Times {
         guard let stream = streams[index], Self.arePossible(times) else { return times }
         var state = progress[index] ?? Progress()
         defer { progress[index] = state }
@@ -161,7 +161,7 @@ extension InputTimeline.Times {
 
 extension InputTimeline {
     /// Moves a packet's timestamps to the time line.
-    package mutating func place(_ packet: UnsafeMutablePointer<AVPacket>) {
+    mutating func place(_ packet: UnsafeMutablePointer<AVPacket>) {
         let times = Times(
             pts: MediaPacket.timestamp(packet.pointee.pts), dts: MediaPacket.timestamp(packet.pointee.dts),
             duration: packet.pointee.duration)

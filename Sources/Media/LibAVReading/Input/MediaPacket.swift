@@ -18,7 +18,7 @@ public final class MediaPacket: @unchecked Sendable {
     }
 
     /// The bytes of two packets, with the properties of the first; nil when memory runs out.
-    package init?(joining first: MediaPacket, _ second: MediaPacket) {
+    init?(joining first: MediaPacket, _ second: MediaPacket) {
         guard let packet = av_packet_clone(first.packet) else { return nil }
         self.packet = packet
         timeBase = first.timeBase
@@ -33,7 +33,7 @@ public final class MediaPacket: @unchecked Sendable {
     }
 
     /// The same data at other times: moved, or where `pts` is given, shown and decoded then, for `duration`.
-    package func moved(by ticks: Int64, pts: Int64? = nil, duration: Int64? = nil) -> MediaPacket? {
+    func moved(by ticks: Int64, pts: Int64? = nil, duration: Int64? = nil) -> MediaPacket? {
         guard let copy = MediaPacket(copying: self) else { return nil }
         func moved(_ time: Int64?) -> Int64? { time.flatMap { Ticks.isPossible($0) ? $0 + ticks : nil } }
         copy.packet.pointee.pts = pts ?? moved(self.pts) ?? clibav_no_pts()
@@ -60,7 +60,7 @@ public final class MediaPacket: @unchecked Sendable {
     func hide() { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
 
     /// References the data of another packet; nil when memory runs out.
-    package init?(copying source: MediaPacket) {
+    init?(copying source: MediaPacket) {
         guard let packet = av_packet_clone(source.packet) else { return nil }
         self.packet = packet
         timeBase = source.timeBase
@@ -97,7 +97,7 @@ public final class MediaPacket: @unchecked Sendable {
         try body(UnsafeRawBufferPointer(start: packet.pointee.data, count: byteCount))
     }
 
-    package static func newConfiguration(_ packet: UnsafePointer<AVPacket>) -> [UInt8]? {
+    static func newConfiguration(_ packet: UnsafePointer<AVPacket>) -> [UInt8]? {
         var size = 0
         guard let data = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else {
             return nil
@@ -106,7 +106,7 @@ public final class MediaPacket: @unchecked Sendable {
     }
 
     /// Attaches a configuration to a packet that has none; false when memory runs out.
-    package static func set(newConfiguration bytes: [UInt8], of packet: UnsafeMutablePointer<AVPacket>) -> Bool {
+    static func set(newConfiguration bytes: [UInt8], of packet: UnsafeMutablePointer<AVPacket>) -> Bool {
         guard newConfiguration(packet) == nil else { return true }
         guard let data = av_packet_new_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, bytes.count) else {
             return false

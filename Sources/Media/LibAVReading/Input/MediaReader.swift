@@ -264,7 +264,7 @@ public final class MediaReader: @unchecked Sendable {
 
 extension VideoDescription {
     /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
-    package init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
+    init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
         let rate = header.frameRate ?? Rational(25)
         self.init(
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,

@@ -9,7 +9,7 @@ package final class PipeHead {
     private static let maxSize = 8 << 20
 
     /// What was read; empty once recording has ended and readers had all of it.
-    package private(set) var bytes: [UInt8]
+    private(set) var bytes: [UInt8]
     /// Bytes that readers have had.
     private var position = 0
     private var isRecording = true
@@ -21,7 +21,7 @@ package final class PipeHead {
     var hasMore: Bool { position < bytes.count }
 
     /// Moves bytes that were read ahead into `target`; returns how many.
-    package func take(into target: UnsafeMutableRawBufferPointer) -> Int {
+    func take(into target: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(target.count, bytes.count - position)
         guard count > 0 else { return 0 }
         bytes.withUnsafeBytes {
@@ -33,7 +33,7 @@ package final class PipeHead {
     }
 
     /// Records bytes that a reader has read.
-    package func record(_ read: UnsafeRawBufferPointer) {
+    func record(_ read: UnsafeRawBufferPointer) {
         guard isRecording else { return }
         let count = min(read.count, Self.maxSize - bytes.count)
         if count > 0 { bytes += read.prefix(count) }

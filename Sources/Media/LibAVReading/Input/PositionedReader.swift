@@ -12,7 +12,7 @@ package final class PositionedReader {
     init(_ file: InputFile) { self.file = file }
 
     /// `count` bytes at `offset`; nil when the file ends before.
-    package func read(at offset: UInt64, _ count: Int) -> [UInt8]? {
+    func read(at offset: UInt64, _ count: Int) -> [UInt8]? {
         guard count > 0, count <= Self.blockSize, offset < 1 << 62 else { return nil }
         if offset < blockStart || offset + UInt64(count) > blockStart + UInt64(block.count) {
             block = file.bytes(at: Int64(offset), upTo: Self.blockSize)

@@ -52,7 +52,7 @@ public struct PresentationClock: Sendable {
     }
 
     /// A timestamp in seconds with two decimals.
-    package func seconds(_ pts: Int64?) -> String? {
+    func seconds(_ pts: Int64?) -> String? {
         guard let pts, pts != clibav_no_pts() else { return nil }
         let hundredths = (Double(pts) * secondsPerTick * 100).rounded()
         guard hundredths.magnitude < 1e15 else { return nil }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDMetadata
-package import HWDModel
+internal import HWDModel
 
 /// The conversion of a decoder's pictures to one of our formats, chosen once for a stream.
 package struct SampleConversion: Sendable {
     /// The decoder's format.
-    package let source: AVPixelFormat
+    let source: AVPixelFormat
     /// The format of the frames.
-    package let target: PixelFormat
+    let target: PixelFormat
     /// The alpha modes; nil where alpha is dropped, or there is none.
-    package let alpha: AlphaConversion?
+    let alpha: AlphaConversion?
     /// The color of the frames.
-    package let color: ColorDescription
+    let color: ColorDescription
     /// The source's range, which a conversion from RGB changes.
     let sourceIsFullRange: Bool
     /// The conversion in one line; nil when there is none.

@@ -32,7 +32,7 @@ public struct LivePhotoClip: Hashable, Sendable {
         } catch { throw MediaError(.badInput, "\(path) is no movie that can be a clip: \(error.reason)") }
     }
 
-    package init(_ movie: Box) throws(BoxError) {
+    init(_ movie: Box) throws(BoxError) {
         let header = try MovieHeader(movie)
         duration = Double(header.duration) / Double(header.timeScale)
         if let meta = movie.first("meta"), let keys = try? MovieKeys(meta) {

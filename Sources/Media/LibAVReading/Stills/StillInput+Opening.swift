@@ -46,7 +46,7 @@ extension MediaError {
     package init(_ error: HEIFError, _ path: String) { self.init(ImageError(error, path)) }
 
     /// An error of reading or writing pictures.
-    package init(_ error: ImageError) {
+    init(_ error: ImageError) {
         let kind: Kind =
             switch error.code {
             case .noInput: .noInput

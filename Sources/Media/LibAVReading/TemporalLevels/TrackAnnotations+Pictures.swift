@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
-package import HWDMetadata
+internal import HWDMetadata
 
 extension TrackAnnotations {
     /// Reads the NAL unit headers of the first `count` samples.
     ///
     /// A sample without a slice, or outside of the file, is nil.
-    package func pictures(_ source: PositionedReader, _ framing: SampleKind.Framing, count: Int) -> [SampleKind?] {
+    func pictures(_ source: PositionedReader, _ framing: SampleKind.Framing, count: Int) -> [SampleKind?] {
         guard let table, case .lengths(let lengthSize) = framing else { return [] }
         return (0..<min(count, table.count)).map { sample in
             var offset = table.offsets[sample]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDLibAV
-package import HWDMetadata
+internal import HWDMetadata
 internal import HWDModel
 
 /// What a demuxer returns first after it has moved within its file.
@@ -13,7 +13,7 @@ package struct SeekQueue {
     private var isPastKey = false
 
     /// Moves the next of the packets into `packet`; false where there is none.
-    package mutating func take(into packet: UnsafeMutablePointer<AVPacket>) -> Bool {
+    mutating func take(into packet: UnsafeMutablePointer<AVPacket>) -> Bool {
         guard !packets.isEmpty else { return false }
         let next = packets.removeFirst()
         withExtendedLifetime(next) { av_packet_move_ref(packet, next.packet) }
@@ -34,7 +34,7 @@ package struct SeekQueue {
     }
 
     /// Adds a packet; returns whether it is the key frame that is looked for, and nil for a packet of another stream.
-    package mutating func add(_ packet: MediaPacket, of video: Int, notAfter time: Int64) -> Bool? {
+    mutating func add(_ packet: MediaPacket, of video: Int, notAfter time: Int64) -> Bool? {
         packets.append(packet)
         guard packet.streamIndex == video else { return nil }
         guard packet.isSync, let pts = packet.pts, Ticks.isPossible(pts), pts <= time else { return false }
@@ -56,7 +56,7 @@ extension Demuxer {
     ///
     /// - Parameter time: microseconds of the file's own times.
     /// - Returns: false where none was found; the position is then unknown, and the file must be opened again.
-    package func seek(to time: Int64) throws(MediaError) -> Bool {
+    func seek(to time: Int64) throws(MediaError) -> Bool {
         guard let video, let base = Rational(positive: video.time_base) else { return false }
         func ticks(_ microseconds: Int64) -> Int64 { av_rescale_q(microseconds, clibav_time_base(), base.libAV) }
         for margin in Self.margins {

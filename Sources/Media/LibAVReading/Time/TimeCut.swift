@@ -17,7 +17,7 @@ public struct TimeCut: Sendable {
     private let range: TimeRange
     private let timeBase: Rational
     /// Ticks of the video: the first possible time of a picture, and the end where it is known.
-    package let start: Int64
+    let start: Int64
     private var end: Int64?
 
     /// What a decoder must have decoded before sound is right, in microseconds: 80 ms of Opus (RFC 7845 4.6), one packet
@@ -40,14 +40,14 @@ public struct TimeCut: Sendable {
     }
 
     /// Sets the beginning of the output's time line, once.
-    package mutating func begin(at pts: Int64) {
+    mutating func begin(at pts: Int64) {
         guard origin == nil else { return }
         origin = pts
         if case .duration(let length) = range.end { end = pts + Self.ticks(length, timeBase) }
     }
 
     /// Whether a picture is at `start` or later.
-    package func isStarted(_ pts: Int64) -> Bool { pts >= start }
+    func isStarted(_ pts: Int64) -> Bool { pts >= start }
 
     /// Whether a picture is at the end or later.
     func isAfter(_ pts: Int64) -> Bool { end.map { pts >= $0 } ?? false }

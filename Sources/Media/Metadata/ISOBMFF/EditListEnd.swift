@@ -41,7 +41,7 @@ package enum EditListEnd {
     private static let maxCount = 1 << 24
 
     /// The durations of a list's edits, in ticks of the movie; nil where the list is empty, damaged or too long.
-    package static func durations(_ list: Box) -> [UInt64]? {
+    static func durations(_ list: Box) -> [UInt64]? {
         let (width, entrySize) = entry(list)
         guard let count = list.fields.bigEndian(at: 4, 4), (1...UInt64(maxCount)).contains(count),
             list.fields.count >= 8 + Int(count) * entrySize

@@ -62,7 +62,7 @@ package struct MovieKeys: Hashable, Sendable {
     private static func key(_ name: String) -> [UInt8] { Array("mdta".utf8) + Array(name.utf8) }
 
     /// Adds a text; the key is new.
-    package mutating func append(_ name: String, _ text: String) {
+    mutating func append(_ name: String, _ text: String) {
         keys.append(Self.key(name))
         values.append(Self.value(UInt32(keys.count), text))
     }

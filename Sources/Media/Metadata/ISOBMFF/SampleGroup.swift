@@ -22,7 +22,7 @@ struct SampleGroup: Hashable, Sendable {
     var isMapped = true
 
     /// A grouping without samples.
-    init(_ type: FourCC, entries: [[UInt8]]) {
+    package init(_ type: FourCC, entries: [[UInt8]]) {
         self.type = type
         self.entries = entries
     }
@@ -71,7 +71,7 @@ extension SampleGroup {
 
     /// Parses the grouping `type` of a sample table; nil where there is none.
     /// - Throws: the first fault in its boxes.
-    init?(_ type: FourCC, in table: Box) throws(BoxError) {
+    package init?(_ type: FourCC, in table: Box) throws(BoxError) {
         func boxes(_ kind: FourCC) -> [Box] {
             table.children.filter { $0.type == kind && $0.fields.fourCC(at: 4) == type }
         }

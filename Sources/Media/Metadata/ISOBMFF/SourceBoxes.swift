@@ -30,7 +30,7 @@ package struct SourceBoxes {
     }
 
     /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
-    static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+    package static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
 
     /// The boxes of a track of timed metadata; nil for other tracks.
     package func timedMetadata(track: Int32, video: Int32) -> TimedMetadataBoxes? {

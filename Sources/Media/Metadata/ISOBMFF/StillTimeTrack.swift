@@ -4,20 +4,20 @@ package import HWDBoxes
 /// The track that says when in a clip its still picture was taken: one sample of timed metadata, which an edit list puts
 /// at that time ("QuickTime File Format", timed metadata media).
 package struct StillTimeTrack {
-    package static let key = "com.apple.quicktime.still-image-time"
+    static let key = "com.apple.quicktime.still-image-time"
     /// The sample: its size, the number of its key, and -1, as Apple writes; only the sample's time matters.
     package static let sample: [UInt8] = [0, 0, 0, 9, 0, 0, 0, 1, 0xFF]
 
-    package let id: UInt32
+    let id: UInt32
     /// The track of the video.
-    package let video: UInt32
+    let video: UInt32
     /// Ticks per second of the movie, and of the track.
-    package let movieScale: UInt32
-    package let timeScale: UInt32
+    let movieScale: UInt32
+    let timeScale: UInt32
     /// When the still picture was taken, in ticks of the movie.
-    package let time: UInt32
+    let time: UInt32
     /// Where the sample is in the file.
-    package let offset: UInt64
+    let offset: UInt64
 
     /// Describes a track.
     package init(id: UInt32, video: UInt32, movieScale: UInt32, timeScale: UInt32, time: UInt32, offset: UInt64) {

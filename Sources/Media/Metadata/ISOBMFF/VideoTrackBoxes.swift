@@ -57,7 +57,7 @@ package struct VideoTrackBoxes: Hashable, Sendable {
     }
 
     /// Writes the boxes into a sample entry.
-    package func write(into entry: inout Box) {
+    func write(into entry: inout Box) {
         if let cleanAperture { entry.put(cleanAperture.box) }
         if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
         if let contentLight { entry.put(Box("clli", contentLight)) }
@@ -73,7 +73,9 @@ package struct VideoTrackBoxes: Hashable, Sendable {
     }
 
     /// Whether the track is declared as Dolby Vision.
-    package var isDolbyVision: Bool { dolbyVision != nil || carried.contains { DolbyVisionBox.types.contains($0.type) } }
+    package var isDolbyVision: Bool {
+        dolbyVision != nil || carried.contains { DolbyVisionBox.types.contains($0.type) }
+    }
 
     /// Moves Dolby Vision's box behind `hvcC`, where cameras write it, and `amve` to the end.
     private func placeDolbyVision(in entry: inout Box) {

@@ -19,7 +19,7 @@ package struct StreamScan {
     /// The first RPU's profile.
     package private(set) var rpuProfile: Int?
     package private(set) var hdr10Plus = 0
-    private(set) var damagedHDR10Plus = 0
+    package private(set) var damagedHDR10Plus = 0
     package private(set) var hasCEA608 = false
     package private(set) var hasCEA708 = false
     /// The payloads of the first messages.

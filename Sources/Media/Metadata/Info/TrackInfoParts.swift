@@ -66,7 +66,6 @@ public struct ColorInfo: Hashable, Sendable, Encodable {
     }
 }
 
-
 /// Mastering display color volume (H.265 D.3.28): CIE 1931 coordinates and cd/m².
 public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
     /// x and y of red.

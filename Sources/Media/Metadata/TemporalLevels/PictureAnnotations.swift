@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import HWDBoxes
+internal import HWDBoxes
 package import HWDHEVC
 
 /// Collects the types and levels of a track's pictures while it is written, for boxes of its sample table.
@@ -36,7 +36,7 @@ package struct PictureAnnotations: Sendable {
     ///
     /// A track with an access unit that could not be parsed gets none: incomplete annotations mislead players.
     /// - Throws: an error where the table has another number of samples than were added.
-    package func write(into table: inout Box) throws(BoxError) {
+    func write(into table: inout Box) throws(BoxError) {
         guard !hasUnknown, !pictures.isEmpty else { return }
         let sizes = table.first("stsz")?.fields
         guard sizes?.bigEndian(at: 8, 4) == UInt64(pictures.count) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import HWDHEVC
+internal import HWDHEVC
 
 /// The NAL unit type and temporal level of a picture's first slice segment, in two bytes.
 package struct SampleKind: Hashable, Sendable {
@@ -10,7 +10,7 @@ package struct SampleKind: Hashable, Sendable {
     package init(type: UInt8, temporalID: UInt8) { packed = UInt16(temporalID & 7) << 6 | UInt16(type & 63) }
 
     /// `nal_unit_type` (H.265 table 7-1).
-    package var type: NALUnitType { NALUnitType(rawValue: rawType) ?? .trailN }
+    var type: NALUnitType { NALUnitType(rawValue: rawType) ?? .trailN }
     /// `nal_unit_type` as a number.
     var rawType: UInt8 { UInt8(packed & 63) }
     /// TemporalId, 0…6.
@@ -100,7 +100,7 @@ package struct SampleKind: Hashable, Sendable {
 
 extension SampleKind {
     /// Whether decoding can start with it (H.265 3.69, IRAP picture).
-    package var isIRAP: Bool { type.isIRAP }
+    var isIRAP: Bool { type.isIRAP }
     /// Whether it precedes its IRAP picture in output order and follows it in decoding order.
-    package var isLeading: Bool { type.isRADL || type.isRASL }
+    var isLeading: Bool { type.isRADL || type.isRASL }
 }

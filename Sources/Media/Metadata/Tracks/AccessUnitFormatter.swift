@@ -25,7 +25,9 @@ package struct AccessUnitFormatter: Sendable {
     }
 
     /// The parameter sets behind start codes.
-    package static func parameterSets(_ record: DecoderConfigurationRecord) -> [UInt8] { parameterSets(record, true) }
+    package static func parameterSets(_ record: DecoderConfigurationRecord) -> [UInt8] {
+        parameterSets(record, true)
+    }
 
     private static func parameterSets(_ record: DecoderConfigurationRecord, _ hasStartCodes: Bool) -> [UInt8] {
         var bytes: [UInt8] = []

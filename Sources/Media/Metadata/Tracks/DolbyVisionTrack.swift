@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
-package import HWDModel
+internal import HWDModel
 
 extension VideoTrack {
     /// Declares the track as Dolby Vision of profile 8.4, whose base layer is HLG.
@@ -14,7 +14,7 @@ extension DolbyVisionConfiguration {
     /// The record of a stream; nil where no level allows it.
     ///
     /// - Parameter transfer: the base layer's `transfer_characteristics`, which determines what else can show it.
-    package static func record(
+    static func record(
         profile: Int, transfer: UInt8, width: Int, height: Int, frameRate: Rational?
     ) -> [UInt8]? {
         guard let level = level(width: width, height: height, frameRate: frameRate?.value ?? 30) else { return nil }

@@ -73,7 +73,7 @@ extension FieldDetail {
     /// The order in libavcodec's terms, which follow QuickTime's `fiel`; nil where it is not known.
     ///
     /// libavcodec describes 9 and 14 otherwise than Apple's TN2162, but the ffmpeg program and its raw video decoder use them so.
-    package init?(_ order: AVFieldOrder) {
+    init?(_ order: AVFieldOrder) {
         switch order {
         case AV_FIELD_TT: self = .temporalTopFirst
         case AV_FIELD_BB: self = .temporalBottomFirst

@@ -3,7 +3,7 @@ internal import CHWDLibAV
 internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
-package import HWDMetadata
+internal import HWDMetadata
 internal import HWDModel
 
 extension LibAVSource {
@@ -225,7 +225,7 @@ extension LibAVSource {
 
 extension AVCodecParameters {
     /// Replaces the configuration record, and what its SPS describes; false where it has none that can be parsed.
-    package mutating func describe(_ configuration: HEVCConfiguration, _ bytes: [UInt8]) -> Bool {
+    mutating func describe(_ configuration: HEVCConfiguration, _ bytes: [UInt8]) -> Bool {
         guard let sps = HEVCConfiguration.baseLayerSets(configuration.nalUnits).first, sps.width > 0,
             sps.height > 0,
             let memory = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
@@ -251,7 +251,7 @@ extension AVCodecParameters {
     }
 
     /// The codec's configuration record, or the start of an elementary stream; empty where there is none.
-    package var configuration: [UInt8] {
+    var configuration: [UInt8] {
         guard let extradata, extradata_size > 0 else { return [] }
         return Array(UnsafeBufferPointer(start: extradata, count: Int(extradata_size)))
     }

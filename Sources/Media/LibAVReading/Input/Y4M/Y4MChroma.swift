@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CHWDLibAV
+internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDMetadata
 internal import HWDModel
@@ -7,7 +7,7 @@ internal import HWDModel
 /// A value of Y4M's `C` parameter: yuv4mpeg(5), and the deeper ones that FFmpeg writes.
 package struct Y4MChroma: Hashable {
     /// The format of the stored samples, planes without gaps.
-    package let samples: AVPixelFormat
+    let samples: AVPixelFormat
     /// `chroma_sample_loc_type` (H.265 E.3.1); nil where the parameter does not determine it.
     let location: UInt8?
 
@@ -45,7 +45,7 @@ package struct Y4MChroma: Hashable {
     /// The format with the same layout; nil where samples are converted.
     var native: PixelFormat? { samples == AV_PIX_FMT_YUVA420P ? .yuva : SampleFormats.native(samples) }
     /// Whether pictures have alpha.
-    package var hasAlpha: Bool { SampleFormats.traits(samples).hasAlpha }
+    var hasAlpha: Bool { SampleFormats.traits(samples).hasAlpha }
 }
 
 /// The conversion of Y4M's pictures to frames, where the layouts differ.

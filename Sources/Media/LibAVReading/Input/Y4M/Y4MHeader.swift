@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDLibAV
-package import HWDMetadata
-package import HWDModel
+internal import HWDMetadata
+internal import HWDModel
 
 /// The header line of a YUV4MPEG2 stream: yuv4mpeg(5) of the MJPEG tools, with `C…p10` and `XCOLORRANGE` as FFmpeg and
 /// x264 write them.
 package struct Y4MHeader: Hashable {
-    package var width = 0
-    package var height = 0
-    package var frameRate: Rational?
-    package var sampleAspectRatio: Rational?
+    var width = 0
+    var height = 0
+    var frameRate: Rational?
+    var sampleAspectRatio: Rational?
     /// The format of frames; the stored samples may have another one.
-    package var format = PixelFormat.yu12
+    var format = PixelFormat.yu12
     /// The value of the `C` parameter.
     var chromaName = "420jpeg"
     /// The layout of the stored samples.
-    package private(set) var chroma: Y4MChroma
-    package var isFullRange = false
-    package var isInterlaced = false
+    private(set) var chroma: Y4MChroma
+    var isFullRange = false
+    var isInterlaced = false
     /// nil where the order of fields is mixed or not known.
-    package var fieldDetail: FieldDetail?
+    var fieldDetail: FieldDetail?
 
     /// The longest line that is read; real ones have fewer than 100 bytes.
     static let maxLength = 1024
@@ -36,7 +36,7 @@ package struct Y4MHeader: Hashable {
 
     /// Parses the line, without its line feed.
     /// - Throws: `badInput` for a line that is not Y4M, `unsupported` with the unsupported parameter.
-    package init(line: some Collection<UInt8>, name: String) throws(MediaError) {
+    init(line: some Collection<UInt8>, name: String) throws(MediaError) {
         guard let chroma = Y4MChroma(chromaName) else { throw MediaError(.unsupported, "\(name) cannot be read") }
         self.chroma = chroma
         // Valid headers are ASCII; anything else fails below in its field.
