@@ -18,7 +18,7 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     ]
 
     /// The format of a file's extension; nil for an unknown one.
-    package init?(fileExtension: String) {
+    init?(fileExtension: String) {
         guard let entry = Self.byExtension.first(where: { $0.fileExtension == fileExtension }) else { return nil }
         self = entry.format
     }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import HWDControlCommands
 internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// VMAF of coded streams, and H.264 of the same clip, by an ffmpeg program.

@@ -4,6 +4,7 @@ internal import HWDComparison
 internal import HWDControlCommands
 internal import HWDLibAV
 internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDExport
 internal import HWDLibAVReading
 internal import HWDModel

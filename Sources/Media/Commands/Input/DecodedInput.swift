@@ -2,6 +2,7 @@
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

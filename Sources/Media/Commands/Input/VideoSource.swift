@@ -2,6 +2,7 @@
 internal import HWClient
 internal import HWDLibAV
 internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 

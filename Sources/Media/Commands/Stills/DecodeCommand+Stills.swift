@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDEdits
+internal import HWDLibAVReading
 internal import HWDModel
 internal import HWImages
 

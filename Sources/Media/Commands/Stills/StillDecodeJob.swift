@@ -3,6 +3,7 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDEdits
 internal import HWDHEIF
+internal import HWDLibAVReading
 internal import HWDLibAVWriting
 internal import HWDMetadata
 internal import HWDModel
