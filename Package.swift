@@ -307,7 +307,7 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests",
-            dependencies: ["HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDModel", "HWDSessions"],
+            dependencies: ["HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDMetadata", "HWDModel", "HWDSessions"],
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",
@@ -324,15 +324,15 @@ let package = Package(
         .testTarget(
             name: "MediaCommandsTests",
             dependencies: [
-                "HWDControlCommands", "HWDEncoderTesting", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
-                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "hwctl-media", argumentParser,
+                "HWDControlCommands", "HWDEdits", "HWDEncoderTesting", "HWDLibAVReading", "HWDLibAVWriting",
+                "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDEncoderTesting", "HWDHEVC",
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDComparison", "HWDEncoderTesting", "HWDHEVC",
                 "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
                 "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],

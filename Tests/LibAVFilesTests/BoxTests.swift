@@ -4,6 +4,7 @@ import HWDBoxes
 import Testing
 
 @testable import HWDLibAVReading
+@testable import HWDLibAVWriting
 
 /// The `moov` of a file, header included, found independently of the code under test.
 func movieBytes(_ path: String) throws -> [UInt8] {

@@ -2,6 +2,7 @@
 import Foundation
 import HWDLibAV
 import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import Testing
 

@@ -4,6 +4,7 @@ import HWDHEVC
 import Testing
 
 @testable import HWDLibAVReading
+@testable import HWDMetadata
 
 /// What `hwctl info` reports of single pictures' metadata.
 @Suite struct DynamicMetadataTests {

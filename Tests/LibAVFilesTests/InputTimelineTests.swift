@@ -4,6 +4,7 @@ import HWDModel
 import Testing
 
 @testable import HWDLibAVReading
+@testable import HWDMetadata
 
 /// The time line of an input, with numbers and with files.
 @Suite struct InputTimelineTests {

@@ -4,6 +4,7 @@ import HWDBoxes
 import Testing
 
 @testable import HWDLibAVReading
+@testable import HWDLibAVWriting
 
 /// Edits of finished files in place, checked with ffmpeg and by bytes.
 @Suite struct MovieFileTests {

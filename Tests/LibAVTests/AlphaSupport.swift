@@ -3,6 +3,7 @@ import Foundation
 import HWDHEVC
 import HWDLibAV
 import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import HWDSessions
 import Synchronization

@@ -8,6 +8,7 @@ import HWDMetadata
 import HWDModel
 import Testing
 
+@testable import HWDEdits
 @testable import hwctl_media
 
 /// `hwctl join` copies a part unchanged, or refuses it.

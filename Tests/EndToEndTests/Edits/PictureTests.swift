@@ -2,6 +2,7 @@
 import Foundation
 import HWDEncoderTesting
 import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import Testing
 

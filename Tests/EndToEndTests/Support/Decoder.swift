@@ -2,6 +2,7 @@
 import Foundation
 import HWClient
 import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import HWDTransport
 import HWDWire

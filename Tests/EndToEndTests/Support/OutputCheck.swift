@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Testing
 
+@testable import HWDComparison
 @testable import hwctl_media
 
 /// Verifies the outputs of the `hwctl encode` runs of all tests: each loss must be one that was asked for, or one that the
