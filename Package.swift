@@ -162,16 +162,36 @@ let package = Package(
 
         // Media files.
         .target(
-            name: "HWDMediaFile",
+            name: "HWDMetadata", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel", "HWDSystem"],
+            path: "Sources/Media/Metadata", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+        .target(
+            name: "HWDEdits", dependencies: ["HWDMetadata", "HWDModel"], path: "Sources/Media/Edits",
+            swiftSettings: pure),
+        .target(
+            name: "HWDLibAVReading",
             dependencies: [
-                "CHWDLibAV", "CHWDPixels", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem",
-                "HWImages",
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDMetadata", "HWDModel",
+                "HWDSystem", "HWImages",
             ],
-            path: "Sources/Media/MediaFile", swiftSettings: common,
+            path: "Sources/Media/LibAVReading", swiftSettings: common,
             // Here and not with the headers: loading these and their dependencies takes a decoder's process 12 ms.
             linkerSettings: [
                 .linkedLibrary("avformat"), .linkedLibrary("swscale"), .linkedLibrary("swresample"),
             ]),
+        .target(
+            name: "HWDLibAVWriting",
+            dependencies: [
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDLibAVReading",
+                "HWDMetadata", "HWDModel", "HWDSystem", "HWImages",
+            ],
+            path: "Sources/Media/LibAVWriting", swiftSettings: common),
+        // Without the writers, so that a comparison changes no file.
+        .target(
+            name: "HWDComparison",
+            dependencies: [
+                "CHWDPixels", "HWDBoxes", "HWDEdits", "HWDHEVC", "HWDLibAVReading", "HWDMetadata", "HWDModel",
+            ],
+            path: "Sources/Media/Comparison", swiftSettings: common),
 
         .target(
             name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Client/Displays",
@@ -225,9 +245,10 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDCoding", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDExport",
-                "HWDHEIF", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport",
-                "HWDWire", "HWImages", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCoding", "HWDColor", "HWDComparison", "HWDControlCommands",
+                "HWDDisplays", "HWDEdits", "HWDExport", "HWDHEIF", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting",
+                "HWDMetadata", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
+                argumentParser,
             ],
             path: "Sources/Media/Commands", swiftSettings: common),
 
@@ -282,10 +303,23 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "MediaFileTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
+            name: "MetadataTests", dependencies: ["HWDBoxes", "HWDHEVC", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
-            name: "LibAVTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
+            name: "EditsTests", dependencies: ["HWDEdits", "HWDMetadata", "HWDModel"], swiftSettings: common),
+        .testTarget(
+            name: "LibAVFilesTests",
+            dependencies: [
+                "HWDBoxes", "HWDEdits", "HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
+                "HWDModel",
+            ],
+            swiftSettings: common),
+        .testTarget(
+            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDMetadata", "HWDModel"],
+            swiftSettings: common),
+        .testTarget(
+            name: "LibAVTests",
+            dependencies: ["HWDCoding", "HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",
@@ -302,16 +336,17 @@ let package = Package(
         .testTarget(
             name: "MediaCommandsTests",
             dependencies: [
-                "HWDControlCommands", "HWDEncoderTesting", "HWDMediaFile", "HWDModel", "HWDSystem", "HWDTransport",
-                "hwctl-media", argumentParser,
+                "HWDControlCommands", "HWDEdits", "HWDEncoderTesting", "HWDLibAVReading", "HWDLibAVWriting",
+                "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDEncoderTesting", "HWDHEVC", "HWDMediaFile",
-                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDComparison", "HWDEncoderTesting", "HWDHEVC",
+                "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
+                "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]

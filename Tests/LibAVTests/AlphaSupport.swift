@@ -3,7 +3,8 @@ import Foundation
 import HWDCoding
 import HWDHEVC
 import HWDLibAV
-import HWDMediaFile
+import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import Synchronization
 

@@ -2,7 +2,7 @@
 import ArgumentParser
 import HWDControlCommands
 import HWDEncoderTesting
-import HWDMediaFile
+import HWDMetadata
 import HWDSystem
 import Testing
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HWDMediaFile
+import HWDMetadata
 import HWDModel
 import Testing
 

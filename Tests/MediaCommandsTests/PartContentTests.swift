@@ -2,10 +2,13 @@
 import Foundation
 import Glibc
 import HWDEncoderTesting
-import HWDMediaFile
+import HWDLibAVReading
+import HWDLibAVWriting
+import HWDMetadata
 import HWDModel
 import Testing
 
+@testable import HWDEdits
 @testable import hwctl_media
 
 /// `hwctl join` copies a part unchanged, or refuses it.

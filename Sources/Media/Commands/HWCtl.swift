@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import HWClient
 package import HWDControlCommands
-package import HWDMediaFile
+internal import HWDMetadata
 internal import HWDTransport
 internal import HWImages
 

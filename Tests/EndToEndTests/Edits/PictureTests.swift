@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDEncoderTesting
-import HWDMediaFile
+import HWDLibAVReading
+import HWDMetadata
 import HWDModel
 import Testing
 

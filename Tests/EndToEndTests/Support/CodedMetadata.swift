@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDHEVC
-import HWDMediaFile
 import HWDModel
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWClient
-import HWDMediaFile
+import HWDLibAVWriting
+import HWDMetadata
 import HWDModel
 import HWDTransport
 import HWDWire

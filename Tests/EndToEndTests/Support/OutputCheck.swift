@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import ArgumentParser
 import Foundation
-import HWDMediaFile
 import Testing
 
+@testable import HWDComparison
 @testable import hwctl_media
 
 /// Verifies the outputs of the `hwctl encode` runs of all tests: each loss must be one that was asked for, or one that the

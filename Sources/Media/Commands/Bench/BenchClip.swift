@@ -2,7 +2,8 @@
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDLibAV
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire

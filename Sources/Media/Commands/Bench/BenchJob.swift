@@ -2,7 +2,7 @@
 internal import Glibc
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVWriting
 internal import HWDModel
 internal import HWDSystem
 internal import HWDWire

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// VMAF of coded streams, and H.264 of the same clip, by an ffmpeg program.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDComparison
 internal import HWDControlCommands
 internal import HWDLibAV
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire

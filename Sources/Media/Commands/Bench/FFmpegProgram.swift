@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDControlCommands
-internal import HWDMediaFile
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport

@@ -2,7 +2,8 @@
 internal import HWClient
 internal import HWDColor
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

@@ -2,7 +2,7 @@
 internal import HWClient
 internal import HWDColor
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// One run of `hwctl encode --copy`: file → packets → file, without a daemon.

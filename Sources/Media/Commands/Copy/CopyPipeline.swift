@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// The loop of `hwctl encode --copy`: packets from the reader to the writer.

@@ -2,7 +2,8 @@
 internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVWriting
 internal import HWDModel
 
 /// `hwctl decode`.

@@ -2,7 +2,10 @@
 internal import HWClient
 internal import HWDColor
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// One run of `hwctl decode`: file → session → frames → file.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDLibAV
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
-internal import HWDMediaFile
+internal import HWDEdits
 internal import HWDModel
 
 /// The color that `hwctl encode --background` puts behind pictures with alpha.

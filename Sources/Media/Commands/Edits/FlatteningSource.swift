@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 
 /// A video without alpha: its pictures are composited over a color.

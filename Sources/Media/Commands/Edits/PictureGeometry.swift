@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

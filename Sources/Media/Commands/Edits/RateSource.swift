@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 
 /// A video at another frame rate: frames are left out or repeated by their times.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import HWDMediaFile
+internal import HWDEdits
 
 /// The options of `hwctl encode` about the part of the input that is kept.
 struct TimeArguments: ParsableArguments {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 
 /// The part of a video in a range of time, and the sound and text that belong to it.

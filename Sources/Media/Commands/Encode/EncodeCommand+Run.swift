@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDExport
-internal import HWDMediaFile
 internal import HWDModel
 
 extension EncodeCommand {

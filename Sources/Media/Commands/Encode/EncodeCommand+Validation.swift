@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDExport
-internal import HWDMediaFile
+internal import HWDLibAVReading
 internal import HWDModel
 
 extension EncodeCommand {

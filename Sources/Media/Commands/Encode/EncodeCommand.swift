@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
 internal import HWDModel
 internal import HWDPolicy
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDMetadata
 internal import HWDModel
 
 /// What `hwctl encode --hdr` sends and writes of a source's HDR metadata and captions.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWClient
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDSystem
 internal import HWDWire

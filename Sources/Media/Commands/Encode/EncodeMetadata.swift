@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDBoxes
-internal import HWDMediaFile
+internal import HWDMetadata
 internal import HWDModel
 
 /// A source's HDR metadata, pixel aspect ratio and fields: set as session properties, and copied from these into the track.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import ArgumentParser
-public import HWDMediaFile
+internal import HWDEdits
 
 /// The values of `hwctl encode --hdr`.
 extension HDRMode: ExpressibleByArgument {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
 
 /// An option of a command line that was given.
 struct OptionWord: Hashable, CustomStringConvertible {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDLibAV
-internal import HWDMediaFile
 
 /// A session's frame pool as the memory a reader decodes into, so that frames are not copied.
 final class PoolMemory: FrameMemory {

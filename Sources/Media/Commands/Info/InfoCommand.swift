@@ -4,7 +4,8 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDDisplays
 internal import HWDHEIF
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWImages
 
 /// `hwctl info`.

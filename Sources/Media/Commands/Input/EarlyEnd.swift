@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDMetadata
 internal import HWDModel
 
 /// The error that ended an input early, if `--keep-partial` keeps the frames before it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 
 /// The result that a command reports when it ends.
 protocol CommandSummary: Encodable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDMetadata
 
 /// The result of `--max-level`.
 struct LevelSummary: Encodable {

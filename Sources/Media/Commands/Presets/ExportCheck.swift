@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDExport
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// `hwctl encode --check`: which presets and containers fit a file, and why others do not; nothing is encoded.

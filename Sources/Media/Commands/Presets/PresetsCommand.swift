@@ -2,7 +2,6 @@
 internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDExport
-internal import HWDMediaFile
 internal import HWDModel
 
 /// `hwctl presets`.

@@ -2,7 +2,8 @@
 internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDExport
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 

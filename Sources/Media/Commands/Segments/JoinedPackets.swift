@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDCoding
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// The packets of all parts, one after another, at the times that one encoder would give them.

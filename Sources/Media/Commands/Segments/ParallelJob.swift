@@ -2,7 +2,10 @@
 internal import Glibc
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport

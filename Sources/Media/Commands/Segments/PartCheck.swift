@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDMetadata
 internal import HWDModel
 
 /// Whether files are all segments of one source, each once.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDSystem
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// What a file that `hwctl encode --segment` wrote is, kept in the file as an annotation.

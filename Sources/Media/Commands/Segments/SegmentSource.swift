@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
+internal import HWDEdits
 
 /// The frames of one segment, whose times begin with 0; packets of other streams are left out.
 final class SegmentSource: VideoSource {

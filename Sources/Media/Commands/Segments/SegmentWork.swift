@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 
 /// What `hwctl encode --segment` encodes, and what the part says about itself when it is complete.

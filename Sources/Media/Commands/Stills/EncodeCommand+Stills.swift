@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
 internal import HWDModel
 internal import HWDPolicy
 internal import HWImages

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
 internal import HWDSystem
 
 /// `hwctl live-photo`.

@@ -2,7 +2,9 @@
 internal import HWClient
 internal import HWDControlCommands
 internal import HWDHEIF
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 internal import HWImages

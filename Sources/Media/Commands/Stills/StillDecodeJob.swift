@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDEdits
 internal import HWDHEIF
-internal import HWDMediaFile
+internal import HWDLibAVReading
+internal import HWDLibAVWriting
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDSystem
 internal import HWImages

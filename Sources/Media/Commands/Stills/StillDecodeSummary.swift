@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDMediaFile
 internal import HWDModel
 internal import HWImages
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
 internal import HWDHEIF
-internal import HWDMediaFile
 internal import HWDWire
 internal import HWImages
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDComparison
+internal import HWDEdits
 internal import HWDExport
-internal import HWDMediaFile
+internal import HWDLibAVReading
 internal import HWDModel
 
 extension EncodeCommand {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
 
 /// A receipt as text.
 struct ReceiptReport {

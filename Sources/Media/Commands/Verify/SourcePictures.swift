@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
+internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWClient
+internal import HWDComparison
 internal import HWDControlCommands
-internal import HWDMediaFile
 internal import HWDModel
 
 /// `hwctl verify`.

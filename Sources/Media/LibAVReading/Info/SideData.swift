@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+
+extension AVStream {
+    /// The stream's side data of a type; nil where it has none.
+    func sideData(_ type: AVPacketSideDataType) -> UnsafeRawBufferPointer? {
+        for index in 0..<Int(nb_side_data) {
+            guard let data = side_data?[index], data.type == type, let bytes = data.data else { continue }
+            return UnsafeRawBufferPointer(start: bytes, count: data.size)
+        }
+        return nil
+    }
+
+    /// The same as a value of a C structure; nil also where it is too short.
+    func sideData<Value: BitwiseCopyable>(_ type: AVPacketSideDataType, as _: Value.Type) -> Value? {
+        guard let bytes = sideData(type), bytes.count >= MemoryLayout<Value>.size else { return nil }
+        return bytes.loadUnaligned(as: Value.self)
+    }
+}
+
+/// AVDictionary, which libav uses for metadata.
+package enum LibAVDictionary {
+    /// The value of a key; nil where there is none.
+    package static func value(_ dictionary: OpaquePointer?, _ key: String) -> String? {
+        av_dict_get(dictionary, key, nil, 0).flatMap { $0.pointee.value }.map { String(cString: $0) }
+    }
+
+    /// All keys and values.
+    package static func all(_ dictionary: OpaquePointer?) -> [String: String] {
+        var result: [String: String] = [:]
+        var entry: UnsafeMutablePointer<AVDictionaryEntry>?
+        while let next = av_dict_get(dictionary, "", entry, AV_DICT_IGNORE_SUFFIX) {
+            entry = next
+            if let key = next.pointee.key, let value = next.pointee.value {
+                result[String(cString: key)] = String(cString: value)
+            }
+        }
+        return result
+    }
+}
+
+extension AVStream {
+    /// Whether the stream is a single picture, such as a cover.
+    var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+package import HWDBoxes
+public import HWDLibAV
+public import HWDMetadata
+public import HWDModel
+
+/// Reads a media file: its video as frames in presentation order, its other streams as packets.
+///
+/// Use it from one thread at a time; `cancel()` may come from any. Y4M is read by this module, straight into the
+/// caller's memory; everything else goes through libavformat and libavcodec. The file is opened once.
+public final class MediaReader: @unchecked Sendable {
+    /// Who decodes the video.
+    public enum Decoding: Hashable, Sendable {
+        /// libavcodec in this process: `next()` returns frames.
+        case inProcess
+        /// The daemon, where it can decode such a stream: `next()` returns packets, and temporal levels that the file
+        /// does not annotate are left to the session. Everything else is decoded in this process.
+        case daemonIfPossible
+        /// The video is not decoded: `next()` returns packets.
+        case disabled
+    }
+
+    /// What is read, and how.
+    public struct Options: Sendable {
+        /// Who decodes the video.
+        public var decoding = Decoding.inProcess
+        /// Decoder threads; 0 is one per core.
+        public var threads = 0
+        /// Whether `next()` also returns the packets of audio and subtitle streams, for `MediaWriter.write(copied:)`.
+        public var includesOtherStreams = false
+        /// Keeps the alpha channel, so that frames are `yuva`, and how colors relate to it; nil drops it.
+        ///
+        /// An input without alpha is then refused, unless `isAlphaOptional`. An HEVC alpha layer is left to the daemon.
+        public var alpha: AlphaConversion?
+        /// Whether an input without alpha is read as it is where `alpha` is set.
+        public var isAlphaOptional = false
+        /// Frames per second of pictures and raw streams, which store no rate; nil is 25, and other inputs refuse one.
+        public var frameRate: Rational?
+        /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
+        public var maxLevel: Int?
+
+        /// Pictures before this time, in microseconds, may be left out; reading then begins at a key frame before it.
+        public var start: Int64?
+
+        /// Whether pictures of another size than the first are scaled to it; otherwise they are refused.
+        public var scalesToFirstSize = false
+
+        /// Whether an input that can be read only once is refused, before it is opened.
+        public var requiresFile = false
+
+        /// Video decoded in this process, with one thread per core.
+        public init() {}
+    }
+
+    /// What `next()` returns.
+    public enum Item: Sendable {
+        /// The next frame in presentation order.
+        case frame(DecodedFrame)
+        /// The next packet of a stream that is not decoded, in the file's order.
+        case packet(MediaPacket)
+    }
+
+    /// The open file.
+    public let file: InputFile
+    /// The stream whose frames or packets are returned.
+    public let video: VideoDescription
+    /// Notices about the input to show before it is used, one line each.
+    public let warnings: [String]
+    /// The file's other streams.
+    public let otherStreams: [OtherStream]
+
+    package let backend: Backend
+    private let cancelFlag = CancelFlag()
+
+    package enum Backend {
+        case y4m(Y4MSource)
+        case libAV(LibAVSource)
+    }
+
+    private var y4mReport = DecodeReport()
+
+    /// Opens `path`, standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
+    /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
+    public convenience init(path: String, options: Options = Options()) throws(MediaError) {
+        if options.requiresFile { try InputFile.requireFile(path) }
+        try self.init(try InputFile(path), options: options)
+    }
+
+    /// Reads an open file from its beginning; standard input from where it is.
+    ///
+    /// Frames are in the reader's own memory until `use(_:)` names another.
+    /// - Throws: `badInput`, `unsupported`, `usage` for options that do not fit the input.
+    public init(_ file: InputFile, options: Options = Options()) throws(MediaError) {
+        self.file = file
+        guard file.kind == .y4m else {
+            let libAV = try LibAVSource(file, options: options, cancelFlag: cancelFlag)
+            (backend, video) = (.libAV(libAV), libAV.video)
+            (otherStreams, warnings) = (libAV.otherStreams, libAV.warnings)
+            return
+        }
+        let (y4m, video) = try Self.openY4M(file, options, cancelFlag)
+        (backend, self.video, otherStreams) = (.y4m(y4m), video, [])
+        warnings =
+            (y4m.header.frameRate == nil
+                ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
+            + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chromaName)) is left out"] : [])
+            + [video.interlacedWarning].compactMap { $0 }
+    }
+
+    private static func openY4M(
+        _ file: InputFile, _ options: Options, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> (Y4MSource, VideoDescription) {
+        let path = file.name
+        guard options.frameRate == nil else {
+            throw MediaError(.usage, "\(path) is Y4M, which has its own frame rate")
+        }
+        guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
+        let y4m = try Y4MSource(file, alpha: options.alpha, cancelFlag: cancelFlag)
+        let hasAlpha = y4m.header.format == .yuva
+        guard options.alpha == nil || hasAlpha || options.isAlphaOptional else {
+            throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chromaName)")
+        }
+        var video = VideoDescription(y4m.header, y4m.conversion?.description)
+        // Samples that are not converted keep their mode.
+        let mode = y4m.conversion?.description.alpha?.frameMode(of: SampleFormats.traits(y4m.header.chroma.samples))
+        video.alphaMode = hasAlpha ? mode ?? options.alpha?.source : nil
+        return (y4m, video)
+    }
+
+    /// The path the file was opened with; "standard input" for "-".
+    public var path: String { file.name }
+
+    /// The most slots the decoder may hold besides the frames that were returned.
+    ///
+    /// A pool needs more than that, or the decoder may occupy every slot and leave none to copy a frame to.
+    public var slotsHeldByDecoder: Int {
+        switch backend {
+        case .libAV(let libAV): libAV.slotsHeldByDecoder
+        case .y4m: 0
+        }
+    }
+
+    /// Bytes a slot needs for a frame to be decoded or copied into it.
+    public var slotByteCount: Int {
+        let direct =
+            switch backend {
+            case .libAV(let libAV): libAV.directByteCount
+            case .y4m(let y4m): y4m.header.frameByteCount
+            }
+        return max(direct, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+    }
+
+    /// Decodes in this process a video left to the daemon; call it before `use(_:)` and the first `next()`.
+    /// - Throws: `badInput` when libavcodec does not open its decoder.
+    public func decodeInProcess() throws(MediaError) {
+        if case .libAV(let libAV) = backend { try libAV.decodeInProcess() }
+    }
+
+    /// Sets the memory for frames that need no conversion; call it before the first `next()`.
+    ///
+    /// Not part of `init`, because a pool's size depends on `slotByteCount` and `slotsHeldByDecoder`.
+    public func use(_ memory: any FrameMemory) {
+        switch backend {
+        case .y4m(let y4m): y4m.memory = memory
+        case .libAV(let libAV): libAV.use(memory)
+        }
+    }
+
+    /// The next frame or packet; nil at the end.
+    ///
+    /// Damage inside the stream is counted in `report`, and decoding continues after it.
+    /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
+    ///   picture's size changes and it is not scaled, `io`, `interrupted`.
+    public func next() throws(MediaError) -> Item? {
+        switch backend {
+        case .libAV(let libAV): return try libAV.next()
+        case .y4m(let y4m):
+            let index = y4m.frameIndex
+            guard let (samples, direct) = try y4m.next() else { return nil }
+            y4mReport.frames += 1
+            if direct != nil { y4mReport.directFrames += 1 }
+            let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
+            return .frame(DecodedFrame(timing, of: video, direct: direct, samples: samples))
+        }
+    }
+
+    /// The counters of decoding so far.
+    public var report: DecodeReport {
+        switch backend {
+        case .libAV(let libAV): libAV.report
+        case .y4m: y4mReport
+        }
+    }
+
+    /// Whether `next()` returns the video's frames; else its packets.
+    public var decodesInProcess: Bool {
+        switch backend {
+        case .libAV(let libAV): libAV.decodes
+        case .y4m: true
+        }
+    }
+
+    /// The number of temporal levels, their source and what was dropped so far; nil without `Options.maxLevel`.
+    public var levels: LevelReport? {
+        switch backend {
+        case .libAV(let libAV): libAV.levels?.report
+        case .y4m: nil
+        }
+    }
+
+    /// Whether the file stores no timestamps, as elementary streams do not.
+    public var isUntimed: Bool {
+        switch backend {
+        case .libAV(let libAV): libAV.demuxer.isUntimed
+        case .y4m: true
+        }
+    }
+
+    /// Boxes of the video's sample entry that a copy keeps as they are.
+    package var carriedBoxes: [Box] {
+        guard case .libAV(let libAV) = backend else { return [] }
+        return libAV.carriedBoxes
+    }
+
+    /// What `MediaWriter.annotate` wrote under a key; nil without.
+    public func annotation(_ key: String) -> String? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return LibAVDictionary.value(libAV.demuxer.context.pointee.metadata, key)
+    }
+
+    /// The boxes of the first sample's entry; nil for files without sample entries.
+    package var firstEntryBoxes: [Box]? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return (libAV.entryRuns.first ?? libAV.sampleEntries.first)?.children
+    }
+
+    /// A warning about a copy of Dolby Vision of profile 5, whose sample entry is `hvc1` and not `dvh1`; nil for others.
+    public var dolbyVisionWarning: String? {
+        guard carriedBoxes.contains(where: DolbyVisionBox.needsDolbyVision) else { return nil }
+        return
+            "warning: Dolby Vision profile 5 is copied as hvc1: players without Dolby Vision show it in wrong colors"
+    }
+
+    /// The end of the video's edit list in seconds; nil without one.
+    public var editListEnd: Double? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return libAV.editListEnd
+    }
+
+    /// The end of the file in microseconds, as it declares it; nil when it does not.
+    public var declaredEnd: Int64? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        let duration = libAV.demuxer.context.pointee.duration
+        return duration > 0 && Ticks.isPossible(duration) ? duration : nil
+    }
+
+    /// A clock for frames that are decoded elsewhere from the video's packets.
+    public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
+
+    /// Makes the current call, and every later one, throw `interrupted`; safe from any thread.
+    public func cancel() { cancelFlag.set() }
+}
+
+extension VideoDescription {
+    /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
+    init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
+        let rate = header.frameRate ?? Rational(25)
+        self.init(
+            streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
+            sourceFormat: SampleFormats.name(header.chroma.samples),
+            sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
+            conversion: conversion?.summary, isInterlaced: header.isInterlaced, fieldDetail: header.fieldDetail,
+            color: conversion?.color
+                ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
+            averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
+            frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)
+    }
+}

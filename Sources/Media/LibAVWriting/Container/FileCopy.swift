@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDEdits
+internal import HWDLibAV
+internal import HWDLibAVReading
+internal import HWDMetadata
+internal import HWDModel
+
+/// Copies a source's metadata, chapters and timecode to an output.
+enum FileCopy {
+    /// Keys that describe the source's container, not its contents.
+    private static let fileKeys = [
+        "major_brand", "minor_version", "compatible_brands", "encoder", "timecode", MediaWriter.partKey,
+    ]
+    private static let trackKeys = ["encoder", "timecode", "rotate"]
+    /// The most chapters that are copied: their titles are in memory.
+    private static let maxChapters = 10_000
+
+    /// Copies the file's metadata, except for keys that describe its container.
+    /// - Returns: the metadata; no keys without a source.
+    static func metadata(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>
+    ) -> [String: String] {
+        guard let source, case .libAV(let input) = source.backend else { return [:] }
+        av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
+        for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
+        return LibAVDictionary.all(output.pointee.metadata)
+    }
+
+    /// The keys of a file's metadata that describe its contents, in alphabetical order.
+    static func contentKeys(of source: MediaReader) -> [String] {
+        guard case .libAV(let input) = source.backend else { return [] }
+        return LibAVDictionary.all(input.demuxer.context.pointee.metadata).keys.filter {
+            !(fileKeys + ["creation_time"]).contains($0.lowercased())
+        }.sorted()
+    }
+
+    /// What a container other than .mov and .mp4 does not hold of a source, one line each.
+    static func losses(of source: MediaReader?, _ format: OutputFormat) -> [String] {
+        guard let source, case .libAV(let input) = source.backend else { return [] }
+        var notes = [source.video.croppingNote(format.title)]
+        if !format.storesMetadata {
+            notes.append(MovieMetadata.note(contentKeys(of: source), because: "\(format.title) holds none"))
+        }
+        if !format.storesChapters, input.demuxer.context.pointee.nb_chapters > 0 {
+            notes.append("chapters are not written: \(format.title) holds none")
+        }
+        if !format.storesRotation, source.video.rotation != 0 {
+            notes.append(
+                "warning: the rotation by \(Int(source.video.rotation))° is not written: \(format.title) holds none"
+            )
+        }
+        if timecode(from: source, rate: source.video.averageFrameRate ?? source.video.baseFrameRate) != nil {
+            notes.append("the timecode is not written: \(format.title) holds none")
+        }
+        return notes.compactMap { $0 }
+    }
+
+    /// Copies a track's disposition and metadata, such as its name and language.
+    static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
+        target.pointee.disposition = source.disposition
+        av_dict_copy(&target.pointee.metadata, source.metadata, 0)
+        for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
+    }
+
+    /// Copies the metadata of the video's track, and sets its timecode.
+    static func videoMetadata(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, timecode: String?
+    ) {
+        guard let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
+            let stream = output.pointee.streams?[0]
+        else { return }
+        trackMetadata(from: from, to: stream)
+        av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+    }
+
+    /// Copies the chapters, as far as they are in a range of time.
+    /// - Returns: their number.
+    static func chapters(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ range: TimeRange? = nil
+    ) -> Int {
+        guard let source, case .libAV(let input) = source.backend else { return 0 }
+        let from = input.demuxer.context.pointee
+        let count = min(Int(from.nb_chapters), maxChapters)
+        // libavformat frees the array of pointers, and each chapter, with the context.
+        guard count > 0, let chapters = from.chapters,
+            let memory = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+        else { return 0 }
+        let copies = memory.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
+        output.pointee.chapters = copies
+        for index in 0..<count {
+            guard let chapter = chapters[index]?.pointee, chapter.end > chapter.start,
+                Ticks.isPossible(chapter.start), Ticks.isPossible(chapter.end),
+                let copy = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
+            else { continue }
+            copy.pointee.id = chapter.id
+            copy.pointee.time_base = chapter.time_base
+            let base = Rational(positive: chapter.time_base)
+            let offset = base.map(input.timeline.initialOffset) ?? 0
+            let (first, last) = base.flatMap { range?.ticks(in: $0) } ?? (0, .max)
+            copy.pointee.start = max(0, chapter.start + offset - first)
+            copy.pointee.end = max(copy.pointee.start, min(chapter.end + offset, last) - first)
+            if range != nil, copy.pointee.end == copy.pointee.start {
+                av_free(copy)
+                continue
+            }
+            av_dict_copy(&copy.pointee.metadata, chapter.metadata, 0)
+            copies[Int(output.pointee.nb_chapters)] = copy
+            output.pointee.nb_chapters += 1
+        }
+        return Int(output.pointee.nb_chapters)
+    }
+
+    /// The duration of the longest chapter in seconds; 0 without chapters.
+    static func longestChapter(_ output: UnsafeMutablePointer<AVFormatContext>) -> Double {
+        (0..<Int(output.pointee.nb_chapters)).reduce(0) { longest, index in
+            guard let chapter = output.pointee.chapters?[index]?.pointee else { return longest }
+            return max(longest, Double(chapter.end - chapter.start) * av_q2d(chapter.time_base))
+        }
+    }
+
+    /// The timecode of the input's first frame at `start` microseconds or later; nil without one, and where it is invalid
+    /// at `rate`.
+    static func timecode(from source: MediaReader?, rate: Rational?, start: Int64 = 0) -> String? {
+        guard let source, let rate, case .libAV(let input) = source.backend, let video = input.demuxer.video,
+            let text = LibAVDictionary.value(video.metadata, "timecode")
+                ?? LibAVDictionary.value(input.demuxer.context.pointee.metadata, "timecode")
+        else { return nil }
+        var timecode = AVTimecode()
+        guard av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 else { return nil }
+        let frames = (Double(start) / 1_000_000 * rate.value - 0.01).rounded(.up)
+        guard frames > 0 else { return text }
+        guard frames < 1e9 else { return nil }
+        var moved = [CChar](repeating: 0, count: Int(AV_TIMECODE_STR_SIZE))
+        av_timecode_make_string(&timecode, &moved, Int32(frames))
+        return moved.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
+    }
+}

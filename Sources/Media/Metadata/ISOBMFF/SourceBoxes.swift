@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import HWDBoxes
+
+/// The contents of a .mov or .mp4 input's boxes that libavformat does not report.
+package struct SourceBoxes {
+    private let movie: Box
+
+    /// The contents of a movie box.
+    package init(movie: Box) { self.movie = movie }
+
+    /// The clean aperture of the track's pictures, which decode to `width`×`height`; nil when it is the whole picture.
+    package func cleanAperture(track: Int32, width: Int, height: Int) -> CleanAperture? {
+        guard let entry = sampleEntry(track: track),
+            let aperture = entry.first("clap").flatMap({ CleanAperture($0.fields) }),
+            aperture.fits(codedWidth: width, codedHeight: height)
+        else { return nil }
+        let whole = CleanAperture(width: width, height: height, ofCodedWidth: width, codedHeight: height)
+        return aperture == whole ? nil : aperture
+    }
+
+    /// The sample groups and `sdtp` of a track; nil where there is no such track, or it is fragmented.
+    package func annotations(track: Int32, subLayers: Int?) -> TrackAnnotations? {
+        guard movie.first("mvex") == nil, let table = sampleTable(track: track) else { return nil }
+        return TrackAnnotations(table, subLayers: subLayers)
+    }
+
+    /// The boxes of a track's first sample entry that a copy keeps: those that libavformat's muxer does not write.
+    package func carried(track: Int32) -> [Box] {
+        sampleEntry(track: track)?.children.filter { Self.carriedTypes.contains($0.type) } ?? []
+    }
+
+    /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
+    package static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+
+    /// The boxes of a track of timed metadata; nil for other tracks.
+    package func timedMetadata(track: Int32, video: Int32) -> TimedMetadataBoxes? {
+        box(track: track).flatMap { TimedMetadataBoxes($0, video: Int(video)) }
+    }
+
+    /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
+    package func sampleEntries(track: Int32) -> [Box] {
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        guard let numbers = entryNumbers(track: track) else { return entries }
+        let used = Set(numbers)
+        return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
+    }
+
+    /// The sample entries of a track in the order of its samples, again where they return; empty where the sample table
+    /// does not show that.
+    package func entryRuns(track: Int32) -> [Box] {
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        var (runs, last) = ([Box](), 0)
+        for number in entryNumbers(track: track) ?? [] where number != last {
+            last = number
+            if entries.indices.contains(number - 1) { runs.append(entries[number - 1]) }
+        }
+        return runs
+    }
+
+    /// The configuration record (`hvcC`) of the first sample's entry; nil where that is the track's first one, whose
+    /// record libavformat reports.
+    package func firstConfiguration(track: Int32) -> [UInt8]? {
+        guard let number = entryNumbers(track: track)?.first, number != 1 else { return nil }
+        return sampleEntry(track: track)?.first("hvcC")?.fields
+    }
+
+    /// The numbers of the sample entries of a track's chunks, from 1; nil where the sample table does not show them, as
+    /// that of a fragmented movie.
+    private func entryNumbers(track: Int32) -> [Int]? {
+        guard movie.first("mvex") == nil, let table = sampleTable(track: track),
+            let chunks = try? ChunkTable(table).chunks
+        else { return nil }
+        return chunks.filter { $0.sampleCount > 0 }.map(\.entry)
+    }
+
+    /// The end of a track's edit list on the movie's time line, in seconds; nil without one.
+    package func editListEnd(track: Int32) -> Double? {
+        guard let header = movie.first("mvhd"),
+            let scale = header.fields.bigEndian(at: header.offsetAfterTimes, 4), scale > 0,
+            let durations = box(track: track)?.first("edts", "elst").flatMap(EditListEnd.durations)
+        else { return nil }
+        return durations.reduce(0) { $0 + Double($1) } / Double(scale)
+    }
+
+    /// Ticks per second of a track's media; nil without a valid `mdhd` (ISO/IEC 14496-12 8.4.2).
+    package func timeScale(track: Int32) -> Int? {
+        guard let header = box(track: track)?.first("mdia", "mdhd") else { return nil }
+        return header.fields.bigEndian(at: header.offsetAfterTimes, 4).flatMap { $0 > 0 ? Int($0) : nil }
+    }
+
+    /// The video sample entry of a track's first sample; the track's first one where that does not exist.
+    private func sampleEntry(track: Int32) -> Box? {
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        let number = entryNumbers(track: track)?.first ?? 1
+        let first = entries.indices.contains(number - 1) ? entries[number - 1] : nil
+        return first.flatMap { $0.isContainer ? $0 : nil } ?? entries.first { $0.isContainer }
+    }
+
+    private func sampleTable(track: Int32) -> Box? { box(track: track)?.first(path: Box.sampleTablePath) }
+
+    private func box(track: Int32) -> Box? { movie.children.first { $0.trackID == Int(track) } }
+}
