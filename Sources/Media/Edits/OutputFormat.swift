@@ -12,15 +12,60 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     /// A byte stream of HEVC alone (H.265 Annex B).
     case hevc
 
-    /// The formats of files by their extensions.
-    package static let byExtension: [(fileExtension: String, format: OutputFormat)] = [
-        ("mov", .mov), ("mp4", .mp4), ("mkv", .matroska), ("ts", .mpegts), ("nut", .nut), ("hevc", .hevc),
-    ]
+    /// What sets one format apart.
+    private struct Traits {
+        /// The name in messages.
+        var title: String
+        /// The extension of its files.
+        var fileExtension: String
+        /// libavformat's name of the muxer.
+        var muxer: String
+        /// Whether NAL units are behind start codes, and not behind their lengths.
+        var hasStartCodes = false
+        /// Whether it has boxes; sample entries are then `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
+        var hasBoxes = false
+        var storesChapters = false
+        var storesMetadata = false
+        /// Whether decoding times are stored, and cannot be negative.
+        var needsPositiveTimes = false
+    }
+
+    private var traits: Traits {
+        switch self {
+        case .mov:
+            Traits(
+                title: ".mov", fileExtension: "mov", muxer: "mov", hasBoxes: true, storesChapters: true,
+                storesMetadata: true)
+        case .mp4:
+            Traits(
+                title: ".mp4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true, storesChapters: true,
+                storesMetadata: true)
+        case .matroska:
+            Traits(
+                title: "Matroska", fileExtension: "mkv", muxer: "matroska", storesChapters: true, storesMetadata: true)
+        case .mpegts:
+            Traits(
+                title: "MPEG-TS", fileExtension: "ts", muxer: "mpegts", hasStartCodes: true, needsPositiveTimes: true)
+        case .nut:
+            Traits(
+                title: "NUT", fileExtension: "nut", muxer: "nut", hasStartCodes: true, storesChapters: true,
+                storesMetadata: true, needsPositiveTimes: true)
+        case .fmp4:
+            Traits(
+                title: "fragmented MP4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true, storesMetadata: true)
+        case .hevc: Traits(title: ".hevc", fileExtension: "hevc", muxer: "hevc", hasStartCodes: true)
+        }
+    }
+
+    /// The extensions of files; a file named .mp4 is never in fragments.
+    package static let fileExtensions = allCases.filter { $0 != .fmp4 }.map(\.fileExtension)
 
     /// The format of a file's extension; nil for an unknown one.
     init?(fileExtension: String) {
-        guard let entry = Self.byExtension.first(where: { $0.fileExtension == fileExtension }) else { return nil }
-        self = entry.format
+        guard let format = Self.allCases.first(where: { $0 != .fmp4 && $0.fileExtension == fileExtension }) else {
+            return nil
+        }
+        self = format
     }
 
     /// The format of an output: by the extension of its name, on standard output `stream`, or HEVC where that is nil.
@@ -38,44 +83,32 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
             )
         }
         guard let format = OutputFormat(fileExtension: OutputPath.fileExtension(path)) else {
-            throw OutputPath.unknownExtension(path, known: Self.byExtension.map(\.fileExtension))
+            throw OutputPath.unknownExtension(path, known: Self.fileExtensions)
         }
         self = format
     }
 
     /// The name in messages.
-    package var title: String {
-        switch self {
-        case .mov: ".mov"
-        case .mp4: ".mp4"
-        case .matroska: "Matroska"
-        case .mpegts: "MPEG-TS"
-        case .nut: "NUT"
-        case .fmp4: "fragmented MP4"
-        case .hevc: ".hevc"
-        }
-    }
-
+    package var title: String { traits.title }
     /// The extension of its files.
-    public var fileExtension: String { Self.byExtension.first { $0.format == self }?.fileExtension ?? "mp4" }
-
+    public var fileExtension: String { traits.fileExtension }
     /// libavformat's name of the muxer.
-    package var muxer: String { self == .fmp4 ? "mp4" : rawValue }
+    package var muxer: String { traits.muxer }
 
     /// Whether it is a movie file, whose boxes are completed at the end.
     public var isMovie: Bool { self == .mov || self == .mp4 }
     /// Whether it holds nothing but pictures.
     public var isByteStream: Bool { self == .hevc }
     /// Whether NAL units are behind start codes, and not behind their lengths.
-    package var hasStartCodes: Bool { [.mpegts, .nut, .hevc].contains(self) }
+    package var hasStartCodes: Bool { traits.hasStartCodes }
     /// Whether sample entries are `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
-    package var isHVC1: Bool { isMovie || self == .fmp4 }
+    package var isHVC1: Bool { traits.hasBoxes }
     /// Whether it stores a display matrix.
-    package var storesRotation: Bool { isHVC1 }
+    package var storesRotation: Bool { traits.hasBoxes }
     /// Whether it stores chapters.
-    package var storesChapters: Bool { isMovie || self == .matroska || self == .nut }
+    package var storesChapters: Bool { traits.storesChapters }
     /// Whether it stores the file's metadata.
-    package var storesMetadata: Bool { self != .mpegts && self != .hevc }
+    package var storesMetadata: Bool { traits.storesMetadata }
     /// Whether decoding times are stored, and cannot be negative.
-    package var needsPositiveTimes: Bool { self == .mpegts || self == .nut }
+    package var needsPositiveTimes: Bool { traits.needsPositiveTimes }
 }

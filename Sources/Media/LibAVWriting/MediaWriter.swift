@@ -12,7 +12,7 @@ internal import HWDSystem
 /// The file gets its name when `finish` has written all of it, never before. Calls may come from several threads.
 public final class MediaWriter: Sendable {
     /// The supported file extensions.
-    public static let endings = OutputFormat.byExtension.map(\.fileExtension)
+    public static let endings = OutputFormat.fileExtensions
 
     /// The key of the annotation that makes a file a segment of another.
     public static let partKey = "org.hwdaemon.segment"

@@ -41,7 +41,7 @@ public struct VideoCopy: Sendable {
     /// - Throws: `unsupported` for another codec than HEVC, `badInput` for a damaged configuration record.
     public init(_ reader: MediaReader) throws(MediaError) {
         path = reader.path
-        guard case .libAV(let source) = reader.backend, reader.video.codec == "hevc" else {
+        guard let source = reader.libAV, reader.video.codec == "hevc" else {
             throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
         }
         (entries, entryRuns) = (source.sampleEntries, source.entryRuns)

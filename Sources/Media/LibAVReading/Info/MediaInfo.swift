@@ -115,8 +115,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     /// Corrects Y4M with alpha: libavformat computes its duration from frames without alpha, whatever the header has.
     private mutating func addY4MAlpha(_ input: InputFile) {
         guard file.lowercased().hasSuffix(".y4m"), input.isSeekable, video.count == 1,
-            let y4m = try? Y4MSource(
-                input, alpha: AlphaConversion(source: .straight, target: .straight), cancelFlag: CancelFlag()),
+            let y4m = try? Y4MSource(input, options: MediaReader.Options(), cancelFlag: CancelFlag()),
             y4m.header.chroma.native == .yuva
         else { return }
         video[0].alpha = true

@@ -12,8 +12,7 @@ extension MediaReader {
 
     /// The timecode of the first frame; nil without one.
     package var timecode: String? {
-        guard case .libAV(let source) = backend else { return nil }
-        let demuxer = source.demuxer
+        guard let demuxer = libAV?.demuxer else { return nil }
         // mov.c copies the timecode of a track to the video that refers to it.
         return LibAVDictionary.value(demuxer.video?.metadata, "timecode")
             ?? LibAVDictionary.value(demuxer.context.pointee.metadata, "timecode")
@@ -27,7 +26,7 @@ extension MediaReader {
 
     /// The chapters of the file, the first ones of very many.
     package var chapters: [Chapter] {
-        guard case .libAV(let source) = backend else { return [] }
+        guard let source = libAV else { return [] }
         let context = source.demuxer.context.pointee
         return (0..<min(Self.maxChapters, Int(context.nb_chapters))).compactMap { index in
             guard let chapter = context.chapters?[index]?.pointee,

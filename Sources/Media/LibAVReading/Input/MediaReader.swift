@@ -70,15 +70,10 @@ public final class MediaReader: @unchecked Sendable {
     /// The file's other streams.
     public let otherStreams: [OtherStream]
 
-    package let backend: Backend
+    private let input: any InputReader
+    /// The input where libavformat reads it; nil for others.
+    package let libAV: LibAVSource?
     private let cancelFlag = CancelFlag()
-
-    package enum Backend {
-        case y4m(Y4MSource)
-        case libAV(LibAVSource)
-    }
-
-    private var y4mReport = DecodeReport()
 
     /// Opens `path`, standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
@@ -93,39 +88,19 @@ public final class MediaReader: @unchecked Sendable {
     /// - Throws: `badInput`, `unsupported`, `usage` for options that do not fit the input.
     public init(_ file: InputFile, options: Options = Options()) throws(MediaError) {
         self.file = file
-        guard file.kind == .y4m else {
-            let libAV = try LibAVSource(file, options: options, cancelFlag: cancelFlag)
-            (backend, video) = (.libAV(libAV), libAV.video)
-            (otherStreams, warnings) = (libAV.otherStreams, libAV.warnings)
-            return
-        }
-        let (y4m, video) = try Self.openY4M(file, options, cancelFlag)
-        (backend, self.video, otherStreams) = (.y4m(y4m), video, [])
-        warnings =
-            (y4m.header.frameRate == nil
-                ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
-            + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chromaName)) is left out"] : [])
-            + [video.interlacedWarning].compactMap { $0 }
+        let input = try Self.open(file, options, cancelFlag)
+        self.input = input
+        libAV = input as? LibAVSource
+        (video, otherStreams, warnings) = (input.video, input.otherStreams, input.warnings)
     }
 
-    private static func openY4M(
+    private static func open(
         _ file: InputFile, _ options: Options, _ cancelFlag: CancelFlag
-    ) throws(MediaError) -> (Y4MSource, VideoDescription) {
-        let path = file.name
-        guard options.frameRate == nil else {
-            throw MediaError(.usage, "\(path) is Y4M, which has its own frame rate")
+    ) throws(MediaError) -> any InputReader {
+        switch file.kind {
+        case .y4m: try Y4MSource(file, options: options, cancelFlag: cancelFlag)
+        case .media, .pictures: try LibAVSource(file, options: options, cancelFlag: cancelFlag)
         }
-        guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
-        let y4m = try Y4MSource(file, alpha: options.alpha, cancelFlag: cancelFlag)
-        let hasAlpha = y4m.header.format == .yuva
-        guard options.alpha == nil || hasAlpha || options.isAlphaOptional else {
-            throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chromaName)")
-        }
-        var video = VideoDescription(y4m.header, y4m.conversion?.description)
-        // Samples that are not converted keep their mode.
-        let mode = y4m.conversion?.description.alpha?.frameMode(of: SampleFormats.traits(y4m.header.chroma.samples))
-        video.alphaMode = hasAlpha ? mode ?? options.alpha?.source : nil
-        return (y4m, video)
     }
 
     /// The path the file was opened with; "standard input" for "-".
@@ -134,105 +109,52 @@ public final class MediaReader: @unchecked Sendable {
     /// The most slots the decoder may hold besides the frames that were returned.
     ///
     /// A pool needs more than that, or the decoder may occupy every slot and leave none to copy a frame to.
-    public var slotsHeldByDecoder: Int {
-        switch backend {
-        case .libAV(let libAV): libAV.slotsHeldByDecoder
-        case .y4m: 0
-        }
-    }
+    public var slotsHeldByDecoder: Int { input.slotsHeld }
 
     /// Bytes a slot needs for a frame to be decoded or copied into it.
     public var slotByteCount: Int {
-        let direct =
-            switch backend {
-            case .libAV(let libAV): libAV.directByteCount
-            case .y4m(let y4m): y4m.header.frameByteCount
-            }
-        return max(direct, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+        max(input.directByteCount, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
     }
 
     /// Decodes in this process a video left to the daemon; call it before `use(_:)` and the first `next()`.
     /// - Throws: `badInput` when libavcodec does not open its decoder.
-    public func decodeInProcess() throws(MediaError) {
-        if case .libAV(let libAV) = backend { try libAV.decodeInProcess() }
-    }
+    public func decodeInProcess() throws(MediaError) { try input.decodeInProcess() }
 
     /// Sets the memory for frames that need no conversion; call it before the first `next()`.
     ///
     /// Not part of `init`, because a pool's size depends on `slotByteCount` and `slotsHeldByDecoder`.
-    public func use(_ memory: any FrameMemory) {
-        switch backend {
-        case .y4m(let y4m): y4m.memory = memory
-        case .libAV(let libAV): libAV.use(memory)
-        }
-    }
+    public func use(_ memory: any FrameMemory) { input.use(memory) }
 
     /// The next frame or packet; nil at the end.
     ///
     /// Damage inside the stream is counted in `report`, and decoding continues after it.
     /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
     ///   picture's size changes and it is not scaled, `io`, `interrupted`.
-    public func next() throws(MediaError) -> Item? {
-        switch backend {
-        case .libAV(let libAV): return try libAV.next()
-        case .y4m(let y4m):
-            let index = y4m.frameIndex
-            guard let (samples, direct) = try y4m.next() else { return nil }
-            y4mReport.frames += 1
-            if direct != nil { y4mReport.directFrames += 1 }
-            let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
-            return .frame(DecodedFrame(timing, of: video, direct: direct, samples: samples))
-        }
-    }
+    public func next() throws(MediaError) -> Item? { try input.next() }
 
     /// The counters of decoding so far.
-    public var report: DecodeReport {
-        switch backend {
-        case .libAV(let libAV): libAV.report
-        case .y4m: y4mReport
-        }
-    }
+    public var report: DecodeReport { input.report }
 
     /// Whether `next()` returns the video's frames; else its packets.
-    public var decodesInProcess: Bool {
-        switch backend {
-        case .libAV(let libAV): libAV.decodes
-        case .y4m: true
-        }
-    }
+    public var decodesInProcess: Bool { input.decodes }
 
     /// The number of temporal levels, their source and what was dropped so far; nil without `Options.maxLevel`.
-    public var levels: LevelReport? {
-        switch backend {
-        case .libAV(let libAV): libAV.levels?.report
-        case .y4m: nil
-        }
-    }
+    public var levels: LevelReport? { input.levelReport }
 
     /// Whether the file stores no timestamps, as elementary streams do not.
-    public var isUntimed: Bool {
-        switch backend {
-        case .libAV(let libAV): libAV.demuxer.isUntimed
-        case .y4m: true
-        }
-    }
+    public var isUntimed: Bool { input.isUntimed }
 
     /// Boxes of the video's sample entry that a copy keeps as they are.
-    package var carriedBoxes: [Box] {
-        guard case .libAV(let libAV) = backend else { return [] }
-        return libAV.carriedBoxes
-    }
+    package var carriedBoxes: [Box] { libAV?.carriedBoxes ?? [] }
 
     /// What `MediaWriter.annotate` wrote under a key; nil without.
     public func annotation(_ key: String) -> String? {
-        guard case .libAV(let libAV) = backend else { return nil }
-        return LibAVDictionary.value(libAV.demuxer.context.pointee.metadata, key)
+        libAV.flatMap { LibAVDictionary.value($0.demuxer.context.pointee.metadata, key) }
     }
 
     /// The boxes of the first sample's entry; nil for files without sample entries.
     package var firstEntryBoxes: [Box]? {
-        guard case .libAV(let libAV) = backend else { return nil }
-        return (libAV.entryRuns.first ?? libAV.sampleEntries.first)?.children
+        (libAV?.entryRuns.first ?? libAV?.sampleEntries.first)?.children
     }
 
     /// A warning about a copy of Dolby Vision of profile 5, whose sample entry is `hvc1` and not `dvh1`; nil for others.
@@ -243,14 +165,11 @@ public final class MediaReader: @unchecked Sendable {
     }
 
     /// The end of the video's edit list in seconds; nil without one.
-    public var editListEnd: Double? {
-        guard case .libAV(let libAV) = backend else { return nil }
-        return libAV.editListEnd
-    }
+    public var editListEnd: Double? { libAV?.editListEnd }
 
     /// The end of the file in microseconds, as it declares it; nil when it does not.
     public var declaredEnd: Int64? {
-        guard case .libAV(let libAV) = backend else { return nil }
+        guard let libAV else { return nil }
         let duration = libAV.demuxer.context.pointee.duration
         return duration > 0 && Ticks.isPossible(duration) ? duration : nil
     }
@@ -260,20 +179,4 @@ public final class MediaReader: @unchecked Sendable {
 
     /// Makes the current call, and every later one, throw `interrupted`; safe from any thread.
     public func cancel() { cancelFlag.set() }
-}
-
-extension VideoDescription {
-    /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
-    init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
-        let rate = header.frameRate ?? Rational(25)
-        self.init(
-            streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
-            sourceFormat: SampleFormats.name(header.chroma.samples),
-            sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
-            conversion: conversion?.summary, isInterlaced: header.isInterlaced, fieldDetail: header.fieldDetail,
-            color: conversion?.color
-                ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
-            averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
-            frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)
-    }
 }

@@ -21,7 +21,7 @@ enum FileCopy {
     static func metadata(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>
     ) -> [String: String] {
-        guard let source, case .libAV(let input) = source.backend else { return [:] }
+        guard let source, let input = source.libAV else { return [:] }
         av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
         for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
         return LibAVDictionary.all(output.pointee.metadata)
@@ -29,7 +29,7 @@ enum FileCopy {
 
     /// The keys of a file's metadata that describe its contents, in alphabetical order.
     static func contentKeys(of source: MediaReader) -> [String] {
-        guard case .libAV(let input) = source.backend else { return [] }
+        guard let input = source.libAV else { return [] }
         return LibAVDictionary.all(input.demuxer.context.pointee.metadata).keys.filter {
             !(fileKeys + ["creation_time"]).contains($0.lowercased())
         }.sorted()
@@ -37,7 +37,7 @@ enum FileCopy {
 
     /// What a container other than .mov and .mp4 does not hold of a source, one line each.
     static func losses(of source: MediaReader?, _ format: OutputFormat) -> [String] {
-        guard let source, case .libAV(let input) = source.backend else { return [] }
+        guard let source, let input = source.libAV else { return [] }
         var notes = [source.video.croppingNote(format.title)]
         if !format.storesMetadata {
             notes.append(MovieMetadata.note(contentKeys(of: source), because: "\(format.title) holds none"))
@@ -67,7 +67,7 @@ enum FileCopy {
     static func videoMetadata(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, timecode: String?
     ) {
-        guard let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
+        guard let source, let input = source.libAV, let from = input.demuxer.video,
             let stream = output.pointee.streams?[0]
         else { return }
         trackMetadata(from: from, to: stream)
@@ -79,7 +79,7 @@ enum FileCopy {
     static func chapters(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ range: TimeRange? = nil
     ) -> Int {
-        guard let source, case .libAV(let input) = source.backend else { return 0 }
+        guard let source, let input = source.libAV else { return 0 }
         let from = input.demuxer.context.pointee
         let count = min(Int(from.nb_chapters), maxChapters)
         // libavformat frees the array of pointers, and each chapter, with the context.
@@ -122,7 +122,7 @@ enum FileCopy {
     /// The timecode of the input's first frame at `start` microseconds or later; nil without one, and where it is invalid
     /// at `rate`.
     static func timecode(from source: MediaReader?, rate: Rational?, start: Int64 = 0) -> String? {
-        guard let source, let rate, case .libAV(let input) = source.backend, let video = input.demuxer.video,
+        guard let source, let rate, let input = source.libAV, let video = input.demuxer.video,
             let text = LibAVDictionary.value(video.metadata, "timecode")
                 ?? LibAVDictionary.value(input.demuxer.context.pointee.metadata, "timecode")
         else { return nil }

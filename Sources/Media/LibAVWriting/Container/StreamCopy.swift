@@ -29,7 +29,7 @@ struct StreamCopy {
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
         _ edits: FileEdits, hasChapters: Bool, hasTimecode: Bool
     ) throws(MediaError) {
-        guard let source, case .libAV(let input) = source.backend else { return }
+        guard let source, let input = source.libAV else { return }
         let plan = try SoundPlan(
             source.otherStreams.filter { $0.content == .audio }, format, edits.sound,
             SoundPlan.Abilities(input.demuxer), path: source.path)

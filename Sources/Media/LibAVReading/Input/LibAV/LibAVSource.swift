@@ -7,7 +7,7 @@ package import HWDMetadata
 internal import HWDModel
 
 /// A file demuxed by libavformat and decoded by libavcodec.
-package final class LibAVSource {
+package final class LibAVSource: InputReader {
     package let demuxer: Demuxer
     let video: VideoDescription
     let otherStreams: [OtherStream]
@@ -99,6 +99,10 @@ package final class LibAVSource {
     /// Whether `next()` returns frames of the video, not packets.
     var decodes: Bool { decoder != nil }
 
+    var isUntimed: Bool { demuxer.isUntimed }
+
+    var levelReport: LevelReport? { levels?.report }
+
     /// Decodes a video that was left to the daemon; call it before the first `next()`.
     func decodeInProcess() throws(MediaError) {
         guard decoder == nil else { return }
@@ -108,7 +112,7 @@ package final class LibAVSource {
 
     func use(_ memory: any FrameMemory) { decoder?.use(memory) }
 
-    var slotsHeldByDecoder: Int { decoder?.heldPictures ?? 0 }
+    var slotsHeld: Int { decoder?.heldPictures ?? 0 }
 
     /// Bytes of a slot that the decoder can write into; 0 when its pictures are copied anyway.
     var directByteCount: Int {

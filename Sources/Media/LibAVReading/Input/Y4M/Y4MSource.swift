@@ -6,29 +6,38 @@ internal import HWDMetadata
 internal import HWDModel
 
 /// Reads Y4M, each frame with read(2) into its final memory.
-package final class Y4MSource {
+final class Y4MSource: InputReader {
     /// The stream's header, with the format of the frames that are returned.
     let header: Y4MHeader
+    let video: VideoDescription
+    private(set) var report = DecodeReport()
     /// Bytes after each frame's samples that are skipped: alpha that is not requested.
     private let skipped: Int
     /// The conversion of samples that frames do not have; nil where they are read as they are.
-    let conversion: Y4MConversion?
+    private let conversion: Y4MConversion?
     private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
     /// The destination of frames while it has a free slot.
-    var memory: (any FrameMemory)?
-    private(set) var frameIndex = 0
+    private var memory: (any FrameMemory)?
     /// The destination of skipped bytes; allocated on first use.
     private var scratch: UnsafeMutableRawBufferPointer?
 
-    /// Whether alpha is skipped.
-    var dropsAlpha: Bool { skipped > 0 }
+    let decodes = true
+    let isUntimed = true
+    let otherStreams: [OtherStream] = []
+    let levelReport: LevelReport? = nil
+    let slotsHeld = 0
+    var directByteCount: Int { header.frameByteCount }
 
     /// Reads the header of the stream.
-    ///
-    /// - Parameter alpha: how alpha is kept; nil drops it.
-    init(_ file: InputFile, alpha: AlphaConversion?, cancelFlag: CancelFlag) throws(MediaError) {
+    /// - Throws: `badInput`, `unsupported`, `usage` for options that do not fit Y4M.
+    init(_ file: InputFile, options: MediaReader.Options, cancelFlag: CancelFlag) throws(MediaError) {
+        guard options.frameRate == nil else {
+            throw MediaError(.usage, "\(file.name) is Y4M, which has its own frame rate")
+        }
+        guard options.maxLevel == nil else { throw MediaError.noLevels(file.name, codec: "Y4M") }
+        let alpha = options.alpha
         guard let descriptor = file.descriptor else {
             throw MediaError(.badInput, "\(file.name) is not Y4M")
         }
@@ -44,32 +53,59 @@ package final class Y4MSource {
         let whole = header.frameByteCount
         if header.format == .yuva, alpha == nil { header.format = .yu12 }
         (self.header, skipped) = (header, whole - header.frameByteCount)
+        let hasAlpha = header.format == .yuva
+        guard alpha == nil || hasAlpha || options.isAlphaOptional else {
+            throw MediaError(.badInput, "\(name) has no alpha channel: it is Y4M with C\(header.chromaName)")
+        }
+        var video = VideoDescription(header, conversion?.description)
+        // Samples that are not converted keep their mode.
+        let mode = conversion?.description.alpha?.frameMode(of: SampleFormats.traits(header.chroma.samples))
+        video.alphaMode = hasAlpha ? mode ?? alpha?.source : nil
+        self.video = video
         // Frames of a pipe are read once.
         file.head?.endRecording()
     }
 
+    var warnings: [String] {
+        [
+            header.frameRate == nil ? "warning: the Y4M header has no frame rate: 25 per second is assumed" : nil,
+            skipped > 0 ? "warning: the input's alpha (C\(header.chromaName)) is left out" : nil,
+            video.interlacedWarning,
+        ].compactMap { $0 }
+    }
+
     deinit { scratch?.deallocate() }
 
-    /// The next frame's samples and, where they are in the caller's memory, their position; nil at the end.
-    func next() throws(MediaError) -> (FrameSamples, DirectFrame?)? {
+    func decodeInProcess() {}
+
+    func use(_ memory: any FrameMemory) { self.memory = memory }
+
+    func next() throws(MediaError) -> MediaReader.Item? {
         guard try readFrameLine() else { return nil }
+        let (samples, direct) = try readSamples()
+        let index = report.frames
+        report.frames += 1
+        if direct != nil { report.directFrames += 1 }
+        let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
+        return .frame(DecodedFrame(timing, of: video, direct: direct, samples: samples))
+    }
+
+    /// A frame's samples and, where they are in the caller's memory, their position.
+    private func readSamples() throws(MediaError) -> (FrameSamples, DirectFrame?) {
         if let conversion {
-            let picture = try conversion.picture { bytes throws(MediaError) in try readSamples(bytes) }
-            frameIndex += 1
-            return (.picture(picture), nil)
+            return (.picture(try conversion.picture { bytes throws(MediaError) in try read(bytes) }), nil)
         }
         let samples = PackedSamples(header, memory: memory)
-        try readSamples(UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount))
+        try read(UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount))
         try skip()
-        frameIndex += 1
         return (.packed(samples), samples.direct)
     }
 
-    private func readSamples(_ bytes: UnsafeMutableRawBufferPointer) throws(MediaError) {
+    private func read(_ bytes: UnsafeMutableRawBufferPointer) throws(MediaError) {
         let count = try Self.read(file, into: bytes, name, cancelFlag)
         guard count == bytes.count else {
             throw MediaError(
-                .badInput, "\(name) ends inside frame \(frameIndex): \(count) of \(bytes.count) bytes are left")
+                .badInput, "\(name) ends inside frame \(report.frames): \(count) of \(bytes.count) bytes are left")
         }
     }
 
@@ -78,7 +114,7 @@ package final class Y4MSource {
         let bytes = scratch ?? .allocate(byteCount: skipped, alignment: 1)
         scratch = bytes
         guard try Self.read(file, into: bytes, name, cancelFlag) == skipped else {
-            throw MediaError(.badInput, "\(name) ends inside the alpha of frame \(frameIndex)")
+            throw MediaError(.badInput, "\(name) ends inside the alpha of frame \(report.frames)")
         }
     }
 
@@ -95,14 +131,14 @@ package final class Y4MSource {
             $0.prefix(min(count, magic.count)).elementsEqual(magic.prefix(count))
         }
         guard isFrame else {
-            throw MediaError(.badInput, "\(name) is damaged: frame \(frameIndex) does not begin with FRAME")
+            throw MediaError(.badInput, "\(name) is damaged: frame \(report.frames) does not begin with FRAME")
         }
         guard count > magic.count else {
-            throw MediaError(.badInput, "\(name) ends inside the header of frame \(frameIndex)")
+            throw MediaError(.badInput, "\(name) ends inside the header of frame \(report.frames)")
         }
         if head.5 == UInt8(ascii: "\n") { return true }
         guard head.5 == UInt8(ascii: " "), try Self.readLine(file, name, cancelFlag).isWhole else {
-            throw MediaError(.badInput, "\(name) is damaged: the header of frame \(frameIndex) does not end")
+            throw MediaError(.badInput, "\(name) is damaged: the header of frame \(report.frames) does not end")
         }
         return true
     }
@@ -203,5 +239,21 @@ final class PackedSamples: @unchecked Sendable {
 
     func copy(to target: PlaneTarget) -> Bool {
         target.fill(from: zip(offsets, strides).map { PlaneView(base: base + $0, stride: $1) })
+    }
+}
+
+extension VideoDescription {
+    /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
+    init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
+        let rate = header.frameRate ?? Rational(25)
+        self.init(
+            streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
+            sourceFormat: SampleFormats.name(header.chroma.samples),
+            sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
+            conversion: conversion?.summary, isInterlaced: header.isInterlaced, fieldDetail: header.fieldDetail,
+            color: conversion?.color
+                ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
+            averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
+            frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)
     }
 }
