@@ -42,10 +42,12 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
                 storesMetadata: true)
         case .matroska:
             Traits(
-                title: "Matroska", fileExtension: "mkv", muxer: "matroska", storesChapters: true, storesMetadata: true)
+                title: "Matroska", fileExtension: "mkv", muxer: "matroska", storesChapters: true,
+                storesMetadata: true)
         case .mpegts:
             Traits(
-                title: "MPEG-TS", fileExtension: "ts", muxer: "mpegts", hasStartCodes: true, needsPositiveTimes: true)
+                title: "MPEG-TS", fileExtension: "ts", muxer: "mpegts", hasStartCodes: true,
+                needsPositiveTimes: true)
         case .nut:
             Traits(
                 title: "NUT", fileExtension: "nut", muxer: "nut", hasStartCodes: true, storesChapters: true,
