@@ -58,35 +58,19 @@ struct AlphaScaling {
     private let chroma: [UInt8]
 
     /// A conversion to `mode` from the other mode.
-    ///
-    /// Alpha 0 keeps no color, so straight samples become black. Divided colors are clipped to the nominal range,
-    /// because at low alpha the rounding error of premultiplied samples would move them far outside.
     init(to mode: AlphaChannelMode) {
         func table(center: Int, range: ClosedRange<Int>) -> [UInt8] {
             var table = [UInt8](repeating: 0, count: 65536)
             for alpha in 0..<256 {
                 for value in 0..<256 {
-                    let signed = value - center
-                    let result: Int
-                    switch mode {
-                    case .premultiplied: result = center + Self.divide(signed * alpha, by: 255)
-                    case .straight where alpha == 0: result = center
-                    case .straight:
-                        let divided = center + Self.divide(signed * 255, by: alpha)
-                        result = min(max(divided, range.lowerBound), range.upperBound)
-                    }
-                    table[alpha << 8 | value] = UInt8(clamping: result)
+                    table[alpha << 8 | value] = UInt8(
+                        clamping: mode.converted(value, alpha: alpha, opaque: 255, zero: center, nominal: range))
                 }
             }
             return table
         }
         luma = table(center: 16, range: 16...235)
         chroma = table(center: 128, range: 16...240)
-    }
-
-    /// The quotient rounded to nearest, halves away from 0.
-    static func divide(_ number: Int, by divisor: Int) -> Int {
-        number >= 0 ? (number + divisor / 2) / divisor : -((divisor / 2 - number) / divisor)
     }
 
     func luma(_ source: PlaneView, alpha: SamplePlane, into target: SamplePlane) {

@@ -52,26 +52,16 @@ final class AlphaConverter: PictureConverter {
             for plane in 0..<3 {
                 let values = scratch.row(row, of: plane)
                 // Black level for luma, the zero of color difference for chroma.
-                let zero: Int64 = plane == 0 ? 16 << 8 : 128 << 8
-                let limit: Int64 = plane == 0 ? 235 << 8 : 240 << 8
+                let zero = plane == 0 ? 16 << 8 : 128 << 8
+                let nominal = 16 << 8...(plane == 0 ? 235 << 8 : 240 << 8)
                 for x in 0..<size.width {
-                    let (value, alpha) = (Int64(values[x]) - zero, Int64(scratch.alpha[x]))
-                    let result: Int64
-                    switch mode {
-                    case .premultiplied: result = zero + Self.divide(value * alpha, by: 65535)
-                    case .straight where alpha == 0: result = zero
-                    // Clamped to the nominal range: at low alpha, rounding errors alone would exceed it by far.
-                    case .straight: result = min(max(zero + Self.divide(value * 65535, by: alpha), 16 << 8), limit)
-                    }
-                    values[x] = UInt16(clamping: result)
+                    values[x] = UInt16(
+                        clamping: mode.converted(
+                            Int(values[x]), alpha: Int(scratch.alpha[x]), opaque: 65535, zero: zero,
+                            nominal: nominal))
                 }
             }
         }
-    }
-
-    /// The nearest integer, halves away from 0.
-    private static func divide(_ number: Int64, by divisor: Int64) -> Int64 {
-        number >= 0 ? (number + divisor / 2) / divisor : -((divisor / 2 - number) / divisor)
     }
 
     /// Converts 16-bit 4:4:4 to 8-bit 4:2:0 with chroma sited left: filtered by [1 2 1] / 4 across and [1 1] / 2 down.
