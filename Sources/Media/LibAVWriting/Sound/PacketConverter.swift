@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDLibAV
 internal import HWDLibAVReading
 internal import HWDMetadata
 
@@ -18,4 +19,28 @@ protocol PacketConverter: AnyObject {
 
     /// The last packets.
     func finish() throws(MediaError) -> [MediaPacket]
+}
+
+extension CodecContext {
+    /// The most samples of a frame; bounds what a damaged header makes libavcodec allocate.
+    private static let maxSamples: Int64 = 1 << 22
+
+    /// Opens the decoder of a track.
+    ///
+    /// - Throws: `unsupported` where libavcodec lacks it, `failure` where it does not take the stream's parameters.
+    static func decoder(
+        of track: OtherStream, _ stream: AVStream, orThrow failure: @autoclosure () -> MediaError
+    ) throws(MediaError) -> CodecContext {
+        guard let codec = avcodec_find_decoder(stream.codecpar.pointee.codec_id), let owner = CodecContext(codec)
+        else { throw MediaError(.unsupported, "\(track.codec) cannot be decoded") }
+        guard avcodec_parameters_to_context(owner.pointer, stream.codecpar) >= 0 else { throw failure() }
+        owner.pointer.pointee.pkt_timebase = stream.time_base
+        owner.pointer.pointee.max_samples = maxSamples
+        owner.pointer.pointee.thread_count = 1
+        let code = owner.open(codec)
+        guard code >= 0 else {
+            throw MediaError(.unsupported, "\(track.codec) cannot be decoded: \(MediaError.text(ofLibAV: code))")
+        }
+        return owner
+    }
 }

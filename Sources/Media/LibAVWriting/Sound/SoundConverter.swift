@@ -24,9 +24,6 @@ final class SoundConverter: PacketConverter {
     private let timeBase: Rational
     private var (packetsRead, packetsMade) = (0, 0)
 
-    /// The most samples of a frame; bounds what a damaged header makes libavcodec allocate.
-    private static let maxSamples: Int64 = 1 << 22
-
     /// Opens the decoder, and the first of `codecs` that can code the track.
     /// - Throws: `unsupported` where there is none, `badInput` for damaged parameters.
     init(
@@ -34,7 +31,9 @@ final class SoundConverter: PacketConverter {
         path: String
     ) throws(MediaError) {
         (self.track, self.path) = (track, path)
-        let decoder = try Self.open(stream, track, path)
+        let decoder = try CodecContext.decoder(
+            of: track, stream,
+            orThrow: MediaError(.badInput, "\(path): the parameters of \(track.description) are damaged"))
         let context = decoder.pointer.pointee
         let bits = Self.bits(context, stream)
         let (codec, encoder) = try Self.encoder(codecs, context, bits, bitRate)
@@ -60,24 +59,6 @@ final class SoundConverter: PacketConverter {
         av_frame_free(&frame)
         var packet: UnsafeMutablePointer<AVPacket>? = packet
         av_packet_free(&packet)
-    }
-
-    private static func open(_ stream: AVStream, _ track: OtherStream, _ path: String) throws(MediaError)
-        -> CodecContext
-    {
-        guard let codec = avcodec_find_decoder(stream.codecpar.pointee.codec_id), let owner = CodecContext(codec)
-        else { throw MediaError(.unsupported, "\(track.codec) cannot be decoded") }
-        guard avcodec_parameters_to_context(owner.pointer, stream.codecpar) >= 0 else {
-            throw MediaError(.badInput, "\(path): the parameters of \(track.description) are damaged")
-        }
-        owner.pointer.pointee.pkt_timebase = stream.time_base
-        owner.pointer.pointee.max_samples = maxSamples
-        owner.pointer.pointee.thread_count = 1
-        let code = owner.open(codec)
-        guard code >= 0 else {
-            throw MediaError(.unsupported, "\(track.codec) cannot be decoded: \(MediaError.text(ofLibAV: code))")
-        }
-        return owner
     }
 
     /// Bits of the source's samples.

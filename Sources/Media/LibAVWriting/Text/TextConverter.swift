@@ -44,7 +44,8 @@ final class TextConverter: PacketConverter {
         guard let target = Self.codec(of: format) else {
             throw MediaError(.unsupported, "\(format.title) holds no text")
         }
-        decoder = try Self.decoder(track, stream, path)
+        decoder = try CodecContext.decoder(
+            of: track, stream, orThrow: MediaError(.io, "\(path): out of memory"))
         encoder = try Self.encoder(target, after: decoder, path)
         // QuickTime's own text has another sample description than 3GPP's timed text.
         tag = target == AV_CODEC_ID_MOV_TEXT ? clibav_tag(0x74, 0x78, 0x33, 0x67) : 0  // tx3g
@@ -52,22 +53,6 @@ final class TextConverter: PacketConverter {
         note =
             "\(track.description) is converted to \(name), without positions and fonts: \(format.title) holds no "
             + track.codec
-    }
-
-    private static func decoder(
-        _ track: OtherStream, _ stream: AVStream, _ path: String
-    ) throws(MediaError) -> CodecContext {
-        guard let codec = avcodec_find_decoder(stream.codecpar.pointee.codec_id), let owner = CodecContext(codec)
-        else { throw MediaError(.unsupported, "\(track.codec) cannot be decoded") }
-        guard avcodec_parameters_to_context(owner.pointer, stream.codecpar) >= 0 else {
-            throw MediaError(.io, "\(path): out of memory")
-        }
-        owner.pointer.pointee.pkt_timebase = stream.time_base
-        let code = owner.open(codec)
-        guard code >= 0 else {
-            throw MediaError(.unsupported, "\(track.codec) cannot be decoded: \(MediaError.text(ofLibAV: code))")
-        }
-        return owner
     }
 
     private static func encoder(
