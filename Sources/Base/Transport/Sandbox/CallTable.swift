@@ -42,10 +42,13 @@ struct CallTable: Sendable {
             rows += driver
             rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
-        // Landlock knows this right from version 3 on; without it what may be read could be emptied.
+        // Landlock knows this right from version 3 on; without it what may be read could be emptied. A file that is opened
+        // for writing needs the right to write.
         let emptying = CallRule.refuse(EACCES)
         rows += [("open", 1), ("openat", 2)].map { name, flags in
-            CallRow(name, .allow, changesFolders ? [] : [(.bits(flags, O_TRUNC), emptying)])
+            let test: ArgumentTest =
+                changesFolders ? .bits(flags, of: O_TRUNC | O_ACCMODE, are: O_TRUNC) : .bits(flags, O_TRUNC)
+            return CallRow(name, .allow, [(test, emptying)])
         }
         // Of two filters that trap, the last one decides how.
         return CallTable(rows: rows + restricted + ended.map { CallRow($0, .end) }, otherwise: .forbid(ENOSYS))
