@@ -135,12 +135,13 @@ struct CallTable: Sendable {
             CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
         ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
-        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links.
-        + ["symlink", "symlinkat"].map { CallRow($0, .refuse(EACCES)) }
+        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Caches on disk set modes and
+        // times of their files, which Landlock restricts nowhere.
+        + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
 
     /// Calls that a cache on disk needs.
     private static let changes = [
-        "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir",
+        "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "fsync", "fdatasync",
     ]
 
     /// The first arguments of prctl (linux/prctl.h): PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NAME,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 
 /// Trees of which drivers need single folders at most: users' files, the system's, and what the daemon stores.
