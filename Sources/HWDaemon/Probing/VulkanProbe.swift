@@ -16,9 +16,11 @@ enum VulkanProbe {
         _ request: ProbeRequest, _ drivers: DriverFiles, report: (ProbeReport) -> Void
     ) -> ProbeAnswer {
         let (refused, others) = (drivers.refused(of: .vulkan), drivers.refused(of: .other))
+        let places = ManifestPlaces()
+        // No file's stamp shows that a refused one can be opened now: the answer is not to be used again.
+        func stamps() -> [FileStamp] { refused.isEmpty ? LoadedFiles.stamps(VulkanFiles.paths(places)) : [] }
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {
-            let places = ManifestPlaces()
             let loader = others.first { $0.driver == DriverFiles.vulkanLoader }
             let fault: VulkanManifests.Fault? =
                 loader.map { (.driverRefused, $0.sentence) }
@@ -27,8 +29,7 @@ enum VulkanProbe {
             return ProbeAnswer(
                 vulkan: VulkanReport(
                     state: .absent, reason: VulkanReport.onCPU(fault?.reason ?? error.reason), cause: fault?.cause),
-                files: LoadedFiles.stamps(VulkanFiles.paths(places)),
-                refused: refused + others)
+                files: stamps(), refused: refused + others)
         }
         var verifier = Verifier(
             request,
@@ -43,8 +44,7 @@ enum VulkanProbe {
         _ = Unmanaged.passRetained(survey)
         return ProbeAnswer(
             vulkan: VulkanReport(state: .ready, loader: survey.loader, devices: devices), record: verifier.record,
-            untried: verifier.untried, files: LoadedFiles.stamps(VulkanFiles.paths(ManifestPlaces())),
-            refused: refused + others)
+            untried: verifier.untried, files: stamps(), refused: refused + others)
     }
 
     private static func verify(
