@@ -144,7 +144,7 @@ install-daemon:
 	install -m 644 .build/completions/hwctl.bash $(SHARE)/bash-completion/completions/hwctl
 	install -m 644 .build/completions/hwctl.zsh $(DESTDIR)$(ZSHDIR)/_hwctl
 	install -m 644 .build/completions/hwctl.fish $(SHARE)/fish/vendor_completions.d/
-	install -m 644 systemd/hwdaemon.socket $(DESTDIR)$(UNITDIR)/
+	install -m 644 systemd/hwdaemon.socket systemd/hwdaemon-nvidia.service $(DESTDIR)$(UNITDIR)/
 	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(DESTDIR)$(UNITDIR)/hwdaemon.service
 	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf
 	install -m 644 systemd/hwdaemon.tmpfiles $(LIB)/tmpfiles.d/hwdaemon.conf

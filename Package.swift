@@ -121,7 +121,7 @@ let package = Package(
             path: "Sources/Shaders/Conversion", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
-            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"],
+            name: "HWDTransport", dependencies: ["HWDModel", "HWDSystem", "HWDWire", "CHWDLinux"],
             path: "Sources/Base/Transport",
             swiftSettings: common),
         .target(

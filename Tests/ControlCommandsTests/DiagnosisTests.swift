@@ -67,7 +67,7 @@ struct DiagnosisTests {
         #expect((cause.remedy(pciID: "8086:8a52") == nil) == isNamedByItsReason)
         #expect((cause.remedy(pciID: "8086:8a52", group: "render") == nil) == (cause == .unknown))
         // Its reason names the file of a Vulkan driver, which any package may have installed.
-        let hasNoCommand: [ProbeCause] = [.unknown, .vulkanManifest, .vulkanLibrary]
+        let hasNoCommand: [ProbeCause] = [.unknown, .vulkanManifest, .vulkanLibrary, .driverRefused]
         for pciID in [nil, "8086:8a52", "1002:73bf", "1a03:2000"] {
             #expect((cause.command(pciID: pciID) == nil) == hasNoCommand.contains(cause), "\(pciID ?? "none")")
         }

@@ -42,6 +42,22 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case vulkanManifest = "vulkan_manifest"
     /// The library that a Vulkan driver's manifest names cannot be loaded.
     case vulkanLibrary = "vulkan_library"
+    /// A driver is installed, and the sandbox keeps it from being opened.
+    case driverRefused = "driver_refused"
+    /// NVIDIA's kernel module is not loaded.
+    case nvidiaModule = "nvidia_module"
+    /// NVIDIA's module for render nodes is not loaded, or does not make any.
+    case nvidiaModeset = "nvidia_modeset"
+    /// NVIDIA's card is driven by nouveau.
+    case nouveau
+    /// NVIDIA's libraries are of another version than its kernel module.
+    case nvidiaVersion = "nvidia_version"
+    /// NVIDIA's libraries are where the dynamic linker does not look.
+    case nvidiaFolder = "nvidia_folder"
+    /// A container has NVIDIA's nodes, and not its libraries.
+    case nvidiaCapabilities = "nvidia_capabilities"
+    /// The node that CUDA and NVIDIA's decoder need does not exist.
+    case nvidiaMemory = "nvidia_uvm"
     /// A cause that a later version of the daemon reports.
     case unknown
 
@@ -98,7 +114,8 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         case .libraryMissing: ("install the package of the library that is missing", nil)
         case .driverMissing:
             (
-                "install \(package ?? "the VA-API driver of this device")",
+                "install \(package ?? "the VA-API driver of this device")"
+                    + (Self.isNVIDIA(pciID) ? ", which decodes; \(Self.withoutVideo)" : ""),
                 package.map { "apt install \($0)" } ?? "apt search va-driver"
             )
         case .driverName: ("remove LIBVA_DRIVER_NAME from the daemon's environment", "systemctl edit hwdaemon")
@@ -124,12 +141,55 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         case .unknown: (nil, nil)
         case .devicePolicy:
             ("allow the device in the container's or the unit's policy (DeviceAllow=)", "systemctl cat hwdaemon")
+        default: installation
+        }
+    }
+
+    /// What cures a fault of the installation of a driver or its firmware.
+    private var installation: (sentence: String?, command: String?) {
+        switch self {
         case .hucFirmware: Self.firmware("firmware-misc-nonfree")
         case .vcnFirmware: Self.firmware("firmware-amd-graphics")
         case .vulkanManifest: ("install the package that owns the manifest again, or delete the manifest", nil)
         case .vulkanLibrary: ("install the package of the library, or delete the manifest", nil)
+        case .driverRefused:
+            ("let only root write the driver's files and folders, or name its folder in SandboxPaths=", nil)
+        case .nvidiaModule:
+            (
+                "install NVIDIA's driver (nvidia-driver), or find in the kernel's log why its module is not loaded",
+                "modprobe nvidia; journalctl -k -b | grep -i -e nvidia -e nvrm"
+            )
+        case .nvidiaModeset:
+            (
+                "load nvidia-drm with modeset=1; \(Self.withoutVideo)",
+                "modprobe -r nvidia-drm; modprobe nvidia-drm modeset=1"
+            )
+        case .nouveau: ("install NVIDIA's driver, which replaces nouveau", "apt install nvidia-driver && reboot")
+        case .nvidiaVersion:
+            (
+                "install both in the same version; after an upgrade, start the computer again",
+                "modinfo -F version nvidia"
+            )
+        case .nvidiaFolder:
+            (
+                "name the folder in a file of /etc/ld.so.conf.d, so that the dynamic linker finds them",
+                "ldconfig && ldconfig -p | grep -e libcuda -e libGLX_nvidia"
+            )
+        case .nvidiaCapabilities:
+            (
+                "start the container with graphics and video among NVIDIA_DRIVER_CAPABILITIES",
+                "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all …"
+            )
+        case .nvidiaMemory: ("load the module, and make its node when the system starts", "nvidia-modprobe -u -c 0")
+        default: (nil, nil)
         }
     }
+
+    /// What works on NVIDIA's cards where VA-API does not.
+    private static let withoutVideo =
+        "without it Vulkan converts colors on the GPU, and software encodes and decodes"
+
+    private static func isNVIDIA(_ pciID: String?) -> Bool { pciID?.hasPrefix("10de") == true }
 
     private static func firmware(_ package: String) -> (sentence: String?, command: String?) {
         ("install \(package) and start the computer again", "apt install \(package) && reboot")

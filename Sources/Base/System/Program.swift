@@ -4,11 +4,7 @@ internal import Glibc
 /// The executable that this process runs.
 public enum Program {
     /// Its absolute path with symbolic links resolved (proc(5)); empty where /proc is not mounted.
-    public static let path: String = {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }()
+    public static let path = ResolvedPath.link("/proc/self/exe") ?? ""
 
     /// The last part of `path`.
     public static var name: String { path.split(separator: "/").last.map(String.init) ?? "" }

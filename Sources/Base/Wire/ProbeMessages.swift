@@ -47,6 +47,27 @@ public enum ProbeReport: Codable, Sendable {
     case answer(ProbeAnswer)
 }
 
+/// A driver that is installed and that its sandbox keeps from being opened.
+public struct RefusedDriver: Codable, Hashable, Sendable {
+    /// The driver's manifest, or its library where it has none.
+    public var driver: String
+    /// The first of its files that cannot be opened.
+    public var path: String
+    public var reason: String
+
+    public init(driver: String, path: String, reason: String) {
+        (self.driver, self.path, self.reason) = (driver, path, reason)
+    }
+
+    /// The file and the reason.
+    public var fault: String { "\(path.printable(maxBytes: 200)): \(reason)" }
+
+    /// The driver, the file and the reason, as a sentence.
+    public var sentence: String {
+        "the driver \(driver.printable(maxBytes: 200)) cannot be opened in its sandbox: \(fault)"
+    }
+}
+
 /// A probe's results.
 public struct ProbeAnswer: Codable, Sendable {
     /// The examined node; nil for software and for Vulkan.
@@ -73,14 +94,17 @@ public struct ProbeAnswer: Codable, Sendable {
     public var sandboxQuirks: [PropertyValue]
     /// The quirks that the paths name.
     public var quirks: [QuirkDescription]
+    /// The drivers that the sandbox keeps from being opened.
+    public var refused: [RefusedDriver]
 
     public init(
         node: RenderNode? = nil, vulkan: VulkanReport? = nil, encoders: [EncoderDescription] = [],
         paths: [CodecPath] = [], record: ProbeRecord? = nil, warnings: [String] = [],
         hardware: [HardwareEncoder] = [],
         untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = [],
-        sandboxQuirks: [PropertyValue] = [], quirks: [QuirkDescription] = []
+        sandboxQuirks: [PropertyValue] = [], quirks: [QuirkDescription] = [], refused: [RefusedDriver] = []
     ) {
+        self.refused = refused
         self.quirks = quirks
         self.sandboxQuirks = sandboxQuirks
         self.files = files

@@ -35,6 +35,8 @@ struct HardwareProbe {
 
     let request: ProbeRequest
     let catalogue: Catalogue
+    /// The drivers that were found before the sandbox closed.
+    let drivers: DriverFiles
     /// Decodes what was encoded; without one, nothing is verified.
     let judge: (any StreamJudge)?
     /// Called before each trial, which the driver may not survive.
@@ -50,16 +52,28 @@ struct HardwareProbe {
             return answer
         } catch {
             let name = Environment.value("LIBVA_DRIVER_NAME")
-            let cause = Self.cause(error, isNamed: name != nil)
+            let refused = refusedDriver(error)
+            let cause = refused == nil ? Self.cause(error, isNamed: name != nil) : .driverRefused
             node.description.state = .driverFailed
             node.description.cause = cause
             node.description.reason = "the VA-API driver failed: \(error)"
+            if let refused {
+                node.description.reason? += "; \(refused.sentence)"
+                return ProbeAnswer(node: node.description, refused: [refused])
+            }
             if let name { node.description.reason? += "; LIBVA_DRIVER_NAME is \(name)" }
             if cause == .driverMissing, let remedy = cause.remedy(pciID: node.description.pciID) {
                 node.description.reason? += ": \(remedy)"
             }
         }
         return ProbeAnswer(node: node.description)
+    }
+
+    /// The driver that libva tried and that the sandbox keeps away; nil where that is not why it failed.
+    private func refusedDriver(_ error: VAError) -> RefusedDriver? {
+        drivers.refused(of: .vaapi).first { refused in
+            [error.message, error.missingFile].contains { $0?.contains(refused.driver) == true }
+        }
     }
 
     /// The cause of a driver that does not start.

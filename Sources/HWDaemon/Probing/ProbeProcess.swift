@@ -29,12 +29,12 @@ public enum ProbeProcess {
                 answer = SoftwareProbe.answer(request, catalogue, judge)
             case .node(let path):
                 let node = DeviceNode(path)
-                try Sandbox.apply(sandbox)
-                let probe = HardwareProbe(request: request, catalogue: catalogue, judge: judge, report: report)
+                let drivers = try Sandbox.apply(sandbox)
+                let probe = HardwareProbe(
+                    request: request, catalogue: catalogue, drivers: drivers, judge: judge, report: report)
                 answer = probe.answer(node)
             case .vulkan:
-                try Sandbox.apply(sandbox)
-                answer = VulkanProbe.answer(request, report: report)
+                answer = VulkanProbe.answer(request, try Sandbox.apply(sandbox), report: report)
             }
             try PacketSocket.send(try JSON.encode(ProbeReport.answer(answer)), to: WorkerDescriptor.broker)
             // Skips the libraries' exit handlers, which nothing needs.

@@ -9,16 +9,27 @@ internal import HWDWire
 enum VulkanProbe {
     /// Probes every device.
     ///
-    /// - Parameter report: called before each trial, which the driver may not survive.
-    static func answer(_ request: ProbeRequest, report: (ProbeReport) -> Void) -> ProbeAnswer {
+    /// - Parameters:
+    ///   - drivers: those that were found before the sandbox closed.
+    ///   - report: called before each trial, which the driver may not survive.
+    static func answer(
+        _ request: ProbeRequest, _ drivers: DriverFiles, report: (ProbeReport) -> Void
+    ) -> ProbeAnswer {
+        let (refused, others) = (drivers.refused(of: .vulkan), drivers.refused(of: .other))
+        let places = ManifestPlaces()
+        // No file's stamp shows that a refused one can be opened now: the answer is not to be used again.
+        func stamps() -> [FileStamp] { refused.isEmpty ? LoadedFiles.stamps(VulkanFiles.paths(places)) : [] }
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {
-            let paths = VulkanFiles.paths
-            let fault = VulkanManifests.fault(of: paths)
+            let loader = others.first { $0.driver == DriverFiles.vulkanLoader }
+            let fault: VulkanManifests.Fault? =
+                loader.map { (.driverRefused, $0.sentence) }
+                ?? VulkanManifests.fault(refused, installed: drivers.drivers(of: .vulkan).count)
+                ?? VulkanManifests.fault(of: places.vulkanDrivers.flatMap(ManifestPlaces.manifests))
             return ProbeAnswer(
                 vulkan: VulkanReport(
                     state: .absent, reason: VulkanReport.onCPU(fault?.reason ?? error.reason), cause: fault?.cause),
-                files: LoadedFiles.stamps(paths))
+                files: stamps(), refused: refused + others)
         }
         var verifier = Verifier(
             request,
@@ -33,7 +44,7 @@ enum VulkanProbe {
         _ = Unmanaged.passRetained(survey)
         return ProbeAnswer(
             vulkan: VulkanReport(state: .ready, loader: survey.loader, devices: devices), record: verifier.record,
-            untried: verifier.untried, files: LoadedFiles.stamps(VulkanFiles.paths))
+            untried: verifier.untried, files: stamps(), refused: refused + others)
     }
 
     private static func verify(
@@ -67,45 +78,9 @@ enum VulkanProbe {
 /// The files in which Vulkan's loader finds drivers, and the devices that those open.
 enum VulkanFiles {
     /// Files and directories, which need not exist: one that appears counts as a change.
-    static var paths: [String] {
-        var paths = ["/etc/ld.so.cache", "/dev/nvidiactl", "/dev/dxg", "/dev/dri"]
-        paths += entries(of: "/dev/dri").filter { $0.hasPrefix("renderD") }.map { "/dev/dri/\($0)" }
-        for folder in folders {
-            paths.append(folder)
-            paths += entries(of: folder).filter { $0.hasSuffix(".json") }.map { "\(folder)/\($0)" }
-        }
-        for name in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"] {
-            for path in list(name) {
-                paths.append(path)
-                paths += entries(of: path).filter { $0.hasSuffix(".json") }.map { "\(path)/\($0)" }
-            }
-        }
-        return paths
-    }
-
-    /// The directories of the manifests of drivers and implicit layers (LoaderDriverInterface.md,
-    /// LoaderLayerInterface.md).
-    private static var folders: [String] {
-        var bases: [String] = []
-        func add(_ name: String, home: String?, else others: [String]) {
-            let found = list(name)
-            if let home, found.isEmpty { bases += list("HOME").map { "\($0)/\(home)" } }
-            bases += found.isEmpty ? others : found
-        }
-        add("XDG_CONFIG_HOME", home: ".config", else: [])
-        add("XDG_CONFIG_DIRS", home: nil, else: ["/etc/xdg"])
-        bases += ["/etc", "/usr/local/etc"]
-        add("XDG_DATA_HOME", home: ".local/share", else: [])
-        add("XDG_DATA_DIRS", home: nil, else: ["/usr/local/share", "/usr/share"])
-        return bases.flatMap { ["\($0)/vulkan/icd.d", "\($0)/vulkan/implicit_layer.d"] }
-    }
-
-    /// The paths in an environment variable, separated by colons.
-    private static func list(_ name: String) -> [String] {
-        (Environment.value(name) ?? "").split(separator: ":").map(String.init)
-    }
-
-    private static func entries(of folder: String) -> [String] {
-        ((try? Directory.names(in: folder, limit: 64)) ?? []).filter { !$0.hasPrefix(".") }
+    static func paths(_ places: ManifestPlaces) -> [String] {
+        let nodes = ((try? Directory.names(in: "/dev/dri", limit: 64)) ?? []).filter { $0.hasPrefix("renderD") }
+        return ["/etc/ld.so.cache", "/dev/nvidiactl", "/dev/dxg", "/dev/dri"] + nodes.map { "/dev/dri/\($0)" }
+            + (places.vulkanDrivers + places.vulkanLayers).flatMap { [$0] + ManifestPlaces.manifests(at: $0) }
     }
 }

@@ -5,6 +5,11 @@ import Testing
 
 /// Vulkan for a daemon: lavapipe as it is, or the drivers of Tests/FakeVulkan, compiled when a test first needs them.
 enum FakeVulkan {
+    /// The path of Vulkan's loader, beside lavapipe's library.
+    static func loader() throws -> String {
+        URL(filePath: try lavapipeLibrary()).deletingLastPathComponent().path + "/libvulkan.so.1"
+    }
+
     /// The path of lavapipe's manifest.
     static func lavapipe() throws -> String {
         let folder = "/usr/share/vulkan/icd.d"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
 import HWDModel
 import HWDPolicy
 import HWDWire
@@ -72,5 +74,36 @@ import Testing
         let nodes = Confinement(settings).probe(.node("/dev/dri/renderD130"), quirk: nil).nodes
         #expect(nodes.first == "/dev/dri/renderD130" && nodes.contains("/dev/nvidiactl"))
         #expect(nodes.filter { $0.hasPrefix("/dev/dri/renderD") }.count == 1)
+    }
+
+    @Test("Drivers that the sandbox keeps away are named once, until a probe opens them")
+    func refused() {
+        var findings = SandboxFindings()
+        let driver = RefusedDriver(driver: "/opt/a.json", path: "/opt/a\u{1b}.so", reason: "Permission denied")
+        findings.note([driver], by: ProbeRequest(.vulkan))
+        let sentence =
+            "the driver /opt/a.json cannot be opened in its sandbox: /opt/a .so: Permission denied"
+        #expect(findings.warnings([]) == [sentence])
+        #expect(findings.warnings([], besides: ["1 driver is installed (/opt/a.json)"]).isEmpty)
+        findings.retain(nodes: [])
+        #expect(findings.warnings([]) == [sentence])
+        findings.note([], by: ProbeRequest(.vulkan))
+        #expect(findings.warnings([]).isEmpty)
+    }
+
+    @Test("Each user's sessions have a cache of their own, and codecs have none")
+    func caches() throws {
+        var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let confinement = Confinement(Settings(), cache: DriverCache(folder: "\(folder)/drivers"))
+        let alice = confinement.session(runsDriver: true, user: 1000)
+        #expect(alice.cache == "\(folder)/drivers/1000" && alice.writable == ["\(folder)/drivers/1000"])
+        #expect(confinement.probe(.vulkan, quirk: nil).cache == "\(folder)/drivers/probe")
+        #expect(confinement.session(runsDriver: false, user: 1000).cache == nil)
+        #expect(confinement.probe(.software, quirk: nil).cache == nil)
+        #expect(Confinement(Settings()).session(runsDriver: true, user: 1000).cache == nil)
+        var status = stat()
+        #expect(stat("\(folder)/drivers/1000", &status) == 0 && status.st_mode & 0o777 == 0o700)
     }
 }

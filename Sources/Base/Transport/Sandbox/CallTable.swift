@@ -42,10 +42,13 @@ struct CallTable: Sendable {
             rows += driver
             rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
-        // Landlock knows this right from version 3 on; without it what may be read could be emptied.
+        // Landlock knows this right from version 3 on; without it what may be read could be emptied. A file that is opened
+        // for writing needs the right to write.
         let emptying = CallRule.refuse(EACCES)
         rows += [("open", 1), ("openat", 2)].map { name, flags in
-            CallRow(name, .allow, changesFolders ? [] : [(.bits(flags, O_TRUNC), emptying)])
+            let test: ArgumentTest =
+                changesFolders ? .bits(flags, of: O_TRUNC | O_ACCMODE, are: O_TRUNC) : .bits(flags, O_TRUNC)
+            return CallRow(name, .allow, [(test, emptying)])
         }
         // Of two filters that trap, the last one decides how.
         return CallTable(rows: rows + restricted + ended.map { CallRow($0, .end) }, otherwise: .forbid(ENOSYS))
@@ -132,12 +135,13 @@ struct CallTable: Sendable {
             CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
         ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
-        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links.
-        + ["symlink", "symlinkat"].map { CallRow($0, .refuse(EACCES)) }
+        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Caches on disk set modes and
+        // times of their files, which Landlock restricts nowhere.
+        + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
 
     /// Calls that a cache on disk needs.
     private static let changes = [
-        "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir",
+        "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "fsync", "fdatasync",
     ]
 
     /// The first arguments of prctl (linux/prctl.h): PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NAME,

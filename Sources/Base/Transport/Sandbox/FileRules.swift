@@ -46,24 +46,22 @@ struct FileRules: Hashable, Sendable {
 
     /// The rules of a policy.
     ///
-    /// - Parameter environment: the process's; its variables name folders of drivers.
-    init(_ request: SandboxRequest, environment: (String) -> String?) {
+    /// - Parameter drivers: what drivers read elsewhere than in the system's folders.
+    init(_ request: SandboxRequest, _ drivers: DriverFiles = DriverFiles()) {
         rows =
             Self.system.map { Row(path: $0, rights: .read) } + [
                 Row(path: "/dev/null", rights: [.readFile, .writeFile])
             ]
         guard request.policy == .driver else { return }
-        rows += Self.driver.map { Row(path: $0, rights: .read) }
-        for variable in Self.variables {
-            for path in (environment(variable) ?? "").split(separator: ":") where path.hasPrefix("/") {
-                rows.append(Row(path: String(path), rights: .read))
-            }
-        }
+        rows += Self.driver.map { Row(path: $0, rights: .read) } + drivers.rows
         // libdrm lists the folder before it opens a node; its files are not granted with it.
         rows.append(Row(path: "/dev/dri", rights: .readDirectory))
         rows += request.nodes.map { Row(path: $0, rights: [.readFile, .writeFile, .controlDevice]) }
-        rows += request.paths.map { Row(path: $0, rights: .all) }
+        rows += request.writable.map { Row(path: $0, rights: .all) }
     }
+
+    /// What every process with a driver reads, wherever its driver is installed.
+    static var ofDrivers: [String] { system + driver }
 
     /// What every process reads: libraries, the processors that libnuma and libx265 count, time zones.
     private static let system = [
@@ -72,17 +70,12 @@ struct FileRules: Hashable, Sendable {
         "/proc/sys/kernel", "/dev/urandom",
     ]
 
-    /// What libva, Mesa, Intel's and NVIDIA's drivers and the Vulkan loader read.
+    /// What libva, Mesa, Intel's and NVIDIA's drivers and the Vulkan loader read at places that none of them changes.
     private static let driver = [
         "/usr/local/lib", "/etc/libva.conf", "/etc/drirc", "/usr/share/drirc.d", "/usr/share/libdrm", "/etc/vulkan",
         "/usr/share/vulkan", "/usr/local/share/vulkan", "/usr/share/glvnd", "/etc/glvnd", "/usr/share/nvidia",
+        "/etc/nvidia",
         "/sys/devices", "/sys/dev", "/sys/bus/pci", "/sys/class/drm", "/sys/module", "/proc/driver",
         "/proc/devices",
-    ]
-
-    /// Variables that name folders or files of drivers, separated by colons.
-    private static let variables = [
-        "LIBVA_DRIVERS_PATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES", "VK_LAYER_PATH",
-        "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "LD_LIBRARY_PATH",
     ]
 }

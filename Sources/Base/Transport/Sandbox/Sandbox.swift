@@ -21,19 +21,31 @@ public enum Sandbox {
         try install(CallTable.start(process: getpid()), onlyReports: mode == .report)
     }
 
-    /// Applies a policy.
+    /// Applies a policy, and leads the caches of drivers to the request's folder.
     ///
     /// Landlock restricts the calling thread and those it starts, so no other thread may exist when the first policy is applied. Threads
     /// that a driver left behind keep its files when a second one narrows it; the system calls are narrowed for all threads.
     ///
     /// A kernel without Landlock restricts the system calls only.
-    public static func apply(_ request: SandboxRequest) throws(SystemError) {
-        guard request.mode != .off, !isSwitchedOff else { return }
-        if request.mode == .enforce { try restrictFiles(FileRules(request, environment: environment)) }
+    ///
+    /// - Returns: the files of drivers that were found; none where files are not restricted, or the policy runs no driver.
+    @discardableResult
+    public static func apply(_ request: SandboxRequest) throws(SystemError) -> DriverFiles {
+        if let cache = request.cache { DriverCacheVariables.set(cache) }
+        guard request.mode != .off, !isSwitchedOff else { return DriverFiles() }
+        let runsDriver = request.policy == .driver
+        var drivers = DriverFiles()
+        if request.mode == .enforce, missing == nil {
+            if runsDriver {
+                drivers = DriverFiles(environment: environment, granted: FileRules.ofDrivers + request.writable)
+            }
+            try restrictFiles(FileRules(request, drivers))
+        }
         // Without Landlock nothing would say where.
-        let changesFolders = !request.paths.isEmpty && missing == nil
+        let changesFolders = runsDriver && !request.writable.isEmpty && missing == nil
         try install(
             CallTable.session(request.policy, changesFolders: changesFolders), onlyReports: request.mode == .report)
+        return drivers
     }
 
     /// Whether the environment says that processes are not confined, as those under a sanitizer must not be.
@@ -61,9 +73,7 @@ public enum Sandbox {
     }
 
     private static func restrictFiles(_ rules: FileRules) throws(SystemError) {
-        let version = Int(chwd_landlock_version())
-        guard version > 0 else { return }
-        let known = FileRules.Rights.known(to: version)
+        let known = FileRules.Rights.known(to: Int(chwd_landlock_version()))
         let set = OwnedFD(
             try syscall("landlock_create_ruleset") {
                 chwd_landlock_create(known.rawValue, FileRules.networkRights, FileRules.scopes)
@@ -84,4 +94,22 @@ public enum Sandbox {
     }
 
     private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+}
+
+/// The variables that name the folder and the size of what drivers keep of their work.
+private enum DriverCacheVariables {
+    /// Of Mesa, of NVIDIA's compiler of shaders, of CUDA's, and of everything else, as `PipelineCacheFile`.
+    private static let folders = [
+        "MESA_SHADER_CACHE_DIR", "__GL_SHADER_DISK_CACHE_PATH", "CUDA_CACHE_PATH", "XDG_CACHE_HOME",
+    ]
+    /// 128 MiB each, in the units of each.
+    private static let sizes = [
+        "MESA_SHADER_CACHE_MAX_SIZE": "128M", "__GL_SHADER_DISK_CACHE_SIZE": "134217728",
+        "CUDA_CACHE_MAXSIZE": "134217728",
+    ]
+
+    static func set(_ folder: String) {
+        for name in folders { setenv(name, folder, 1) }
+        for (name, size) in sizes { setenv(name, size, 1) }
+    }
 }

@@ -42,13 +42,21 @@ public struct SandboxRequest: Codable, Hashable, Sendable {
     public var nodes: [String]
     /// More paths beneath which a driver may read and write.
     public var paths: [String]
+    /// The folder for what a driver compiles, in which it may write too; nil for none.
+    public var cache: String?
 
-    public init(policy: Policy, mode: Mode = .enforce, nodes: [String] = [], paths: [String] = []) {
+    public init(
+        policy: Policy, mode: Mode = .enforce, nodes: [String] = [], paths: [String] = [], cache: String? = nil
+    ) {
         self.policy = policy
         self.mode = mode
         self.nodes = nodes
         self.paths = paths
+        self.cache = cache
     }
+
+    /// The paths beneath which a driver may write.
+    public var writable: [String] { paths + (cache.map { [$0] } ?? []) }
 }
 
 /// The broker's packet that assigns a session to a worker; the client's connection comes with it.

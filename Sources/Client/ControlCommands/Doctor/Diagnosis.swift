@@ -45,7 +45,14 @@ struct Diagnosis: Encodable {
     /// Judges what a probe found.
     init(_ snapshot: ProbeSnapshot, _ machine: Machine) {
         problems = Self.nodeProblems(snapshot, machine) + Self.pathProblems(snapshot)
-        if snapshot.nodes.isEmpty { problems.append(Self.noNode(machine)) }
+        let hasRenderNode = !snapshot.nodes.isEmpty
+        let nvidia =
+            machine.nvidia?.faults(isContainer: machine.isContainer, hasRenderNode: hasRenderNode) ?? []
+        problems += nvidia.map { Problem($0.cause, $0.text) }
+        // Each fault explains the missing node but this one.
+        if !hasRenderNode, nvidia.allSatisfy({ $0.cause == .nvidiaMemory }) {
+            problems.insert(Self.noNode(machine), at: 0)
+        }
         if let vulkan = snapshot.vulkan, let cause = vulkan.cause {
             problems.append(Problem(cause, vulkan.reason ?? "Vulkan does not work"))
         }

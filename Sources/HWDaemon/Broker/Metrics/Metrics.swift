@@ -2,6 +2,7 @@
 internal import HWDModel
 internal import HWDPolicy
 internal import HWDTransport
+internal import HWDWire
 
 /// The broker's counters since its start.
 struct Metrics {
@@ -30,6 +31,7 @@ struct Metrics {
     private var wrongOutputs = LabelledCounter("encoder")
     private var deaths = LabelledCounter("signal")
     private var forbidden = LabelledCounter("kind", "call")
+    private var refusedDrivers = LabelledCounter("driver", "path")
     private var reloads = LabelledCounter("result")
     private var past = SessionWork()
     private var probes: UInt64 = 0
@@ -71,6 +73,9 @@ struct Metrics {
     ///
     /// - Parameter kind: the session's, or `probe`.
     mutating func forbade(_ calls: ForbiddenCalls, _ kind: String) { forbidden.count(kind, calls.name ?? "other") }
+
+    /// Counts a probe from which its sandbox kept a driver.
+    mutating func refused(_ driver: RefusedDriver) { refusedDrivers.count(driver.driver, driver.path) }
 
     /// Counts a process that died before its session was created, if another process serves the session.
     mutating func workerDied(_ signal: Int32) { deaths.count(SessionEnd.signalName(signal)) }
@@ -125,10 +130,7 @@ struct Metrics {
         text.counter(
             "hwdaemon_wrong_outputs", "Samples of hardware encoders' output that were found wrong.", wrongOutputs)
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
-        text.counter(
-            "hwdaemon_sandbox_violations",
-            "Processes of sessions and probes that made a system call that their sandbox forbids, by the first such "
-                + "call.", forbidden)
+        addSandbox(to: &text)
         let work = present.work.reduce(past, +)
         text.counter("hwdaemon_frames_in", "Frames received from clients.", work.framesIn)
         text.counter("hwdaemon_frames_out", "Frames sent to clients.", work.framesOut)
@@ -139,6 +141,16 @@ struct Metrics {
         text.sample("hwdaemon_probe_duration_seconds_sum", [], Self.seconds(probeNanoseconds))
         text.counter("hwdaemon_reloads", "Attempts to reload the configuration.", reloads)
         return text.finished
+    }
+
+    private func addSandbox(to text: inout OpenMetrics) {
+        text.counter(
+            "hwdaemon_sandbox_violations",
+            "Processes of sessions and probes that made a system call that their sandbox forbids, by the first such "
+                + "call.", forbidden)
+        text.counter(
+            "hwdaemon_sandbox_refused_drivers",
+            "Probes whose sandbox kept a driver from being opened, by the driver and the file.", refusedDrivers)
     }
 
     private func addLimits(_ quota: UserQuota, to text: inout OpenMetrics) {

@@ -165,6 +165,11 @@ extension PropertyValue {
     }
 }
 
+extension RefusedDriver {
+    /// The driver with bounded texts.
+    var bounded: RefusedDriver { RefusedDriver(driver: driver.bounded, path: path.bounded, reason: reason.bounded) }
+}
+
 extension VulkanReport {
     /// The report with bounded texts and lists, and without a choice of device, which is the broker's.
     var bounded: VulkanReport {

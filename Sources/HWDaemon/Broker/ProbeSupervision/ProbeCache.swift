@@ -81,6 +81,11 @@ struct ProbeCache {
         guard isPrivate else {
             return access("/var/lib/hwdaemon", W_OK) == 0 ? "/var/lib/hwdaemon" : nil
         }
+        return userFolder
+    }
+
+    /// The folder of this process's user, which is created; nil if that fails.
+    static var userFolder: String? {
         let home = Environment.value("HOME").map { "\($0)/.cache" }
         guard let cache = Environment.value("XDG_CACHE_HOME") ?? home, cache.hasPrefix("/") else {
             return nil

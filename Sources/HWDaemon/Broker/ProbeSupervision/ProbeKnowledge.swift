@@ -96,7 +96,10 @@ struct ProbeKnowledge {
         var snapshot = ProbeSnapshot(
             encoders: nodes.flatMap(\.encoders) + (software?.encoders ?? []), nodes: nodes.map(describe),
             paths: nodes.flatMap(\.paths) + (software?.paths ?? []),
-            warnings: warnings + sandbox.warnings(nodes.map(\.description)))
+            warnings: warnings
+                + sandbox.warnings(
+                    nodes.map(\.description),
+                    besides: (nodes.map(\.description.reason) + [vulkan?.reason]).compactMap(\.self)))
         snapshot.vulkan = vulkan
         snapshot.vulkan?.choose(preferring: codingGPU)
         snapshot.softwareFailure = softwareFailure

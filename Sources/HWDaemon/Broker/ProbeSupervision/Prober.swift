@@ -22,6 +22,8 @@ final class Prober {
     private var rounds: [ProbeRound] = []
     /// Called when a probe's process has ended to which its sandbox forbade system calls.
     var forbade: (ForbiddenCalls) -> Void = { _ in }
+    /// Called for each driver that its sandbox kept from a probe.
+    var refused: (RefusedDriver) -> Void = { _ in }
     /// Sessions that wait for hardware to be verified.
     var waiters: [HardwareWaiter] = []
 
@@ -148,6 +150,7 @@ final class Prober {
             forbade(calls)
         }
         knowledge.sandbox.note(end.forbidden, by: job.request)
+        if case .answer(let answer) = end.outcome { note(answer.refused, by: job) }
         var next = job
         next.needsJudge = true
         switch end.outcome {
@@ -168,6 +171,16 @@ final class Prober {
             next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
             queue.insertFirst(next)
         }
+    }
+
+    /// Logs, counts and keeps the drivers that the sandbox kept from a probe.
+    private func note(_ drivers: [RefusedDriver], by job: ProbeJob) {
+        for driver in drivers.prefix(ProbeBounds.maxList).map(\.bounded) {
+            logger.warning(
+                "\(driver.sentence)", metadata: ["node": "\(job.subjectName)", "path": "\(driver.path)"])
+            refused(driver)
+        }
+        knowledge.sandbox.note(drivers, by: job.request)
     }
 
     /// The record for another probe, which skips the path that crashed or hung its driver; nil to give up.

@@ -10,6 +10,8 @@ struct SandboxFindings {
     var quirks: [Capabilities.Quirk] = []
     /// What the sandbox forbade probes, by subject: the rest of a sentence.
     private var forbidden: [ProbeRequest.Subject: String] = [:]
+    /// The drivers that the sandbox kept from the last probe of each subject.
+    private var refused: [ProbeRequest.Subject: [RefusedDriver]] = [:]
 
     /// Notes what the sandbox forbade the process that a request started, nil for nothing.
     ///
@@ -23,15 +25,22 @@ struct SandboxFindings {
         }
     }
 
+    /// Notes which drivers the sandbox kept from a probe.
+    mutating func note(_ drivers: [RefusedDriver], by request: ProbeRequest) {
+        refused[request.subject] = drivers.prefix(ProbeBounds.maxList).map(\.bounded)
+    }
+
     /// Keeps only what concerns these nodes, the software codecs and Vulkan.
     mutating func retain(nodes names: [String]) {
-        forbidden = forbidden.filter { subject, _ in
+        func isKept(_ subject: ProbeRequest.Subject) -> Bool {
             if case .node(let name) = subject { names.contains(name) } else { true }
         }
+        forbidden = forbidden.filter { isKept($0.key) }
+        refused = refused.filter { isKept($0.key) }
     }
 
     /// Forgets what was forbidden.
-    mutating func forget() { forbidden = [:] }
+    mutating func forget() { (forbidden, refused) = ([:], [:]) }
 
     /// Whether the sandbox forbade something to probes of a subject.
     func hasForbidden(_ subject: ProbeRequest.Subject) -> Bool { forbidden[subject] != nil }
@@ -46,9 +55,11 @@ struct SandboxFindings {
         return found.first { $0.sandbox == .off } ?? found.first
     }
 
-    /// A sentence for each of these nodes with a looser sandbox, and for each of them, the software codecs and Vulkan that
-    /// tried what the sandbox forbids.
-    func warnings(_ nodes: [RenderNode]) -> [String] {
+    /// A sentence for each of these nodes with a looser sandbox, for each of them, the software codecs and Vulkan that
+    /// tried what the sandbox forbids, and for each driver that it kept away.
+    ///
+    /// - Parameter reasons: why devices are not used, which may name such drivers already.
+    func warnings(_ nodes: [RenderNode], besides reasons: [String] = []) -> [String] {
         let looser = nodes.compactMap { node in quirk([node]).map { "\(node.node): \($0.sandboxNotice)" } }
         let subjects: [(ProbeRequest.Subject, String)] =
             nodes.map { (.node($0.node), "the driver of \($0.node)") } + [
@@ -58,5 +69,8 @@ struct SandboxFindings {
             + subjects.compactMap { subject, name in
                 forbidden[subject].map { "\(name) \($0), while it was probed" }
             }
+            + subjects.flatMap { refused[$0.0] ?? [] }.filter { driver in
+                !reasons.contains { $0.contains(driver.driver) }
+            }.map(\.sentence)
     }
 }

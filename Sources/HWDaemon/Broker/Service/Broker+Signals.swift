@@ -146,7 +146,8 @@ extension Broker {
             for worker in workers.values { worker.raiseMemoryBound(to: nil) }
         }
         prober.reconfigure(
-            timeout: new.probeTimeout, confinement: Confinement(new), deviceList: Configuration.deviceList(new))
+            timeout: new.probeTimeout, confinement: Confinement(new, cache: driverCache),
+            deviceList: Configuration.deviceList(new))
         nodeWatch?.refresh()
         for spare in spares.values {
             spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)

@@ -21,6 +21,7 @@ final class Broker {
     }
 
     let configuration: Configuration
+    let driverCache: DriverCache
     let manager: ServiceManager
     let logger: Logger
     let loop: EventLoop
@@ -77,12 +78,13 @@ final class Broker {
         self.manager = manager
         self.signals = signals
         self.logger = logger
+        driverCache = DriverCache(isPrivate: configuration.isPrivate)
         registry = SessionRegistry(limits: SessionRegistry.Limits(settings, isPrivate: configuration.isPrivate))
         loop = try EventLoop()
         prober = Prober(
             ProbeQueue(
-                libexec: configuration.libexec, timeout: settings.probeTimeout, confinement: Confinement(settings),
-                loop: loop),
+                libexec: configuration.libexec, timeout: settings.probeTimeout,
+                confinement: Confinement(settings, cache: driverCache), loop: loop),
             cache: ProbeCache(folder: ProbeCache.folder(isPrivate: configuration.isPrivate)),
             deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
         spares = Self.makeSpares(configuration, settings, loop)
@@ -104,6 +106,7 @@ final class Broker {
         }
         lifetime?.onEnd = { [weak self] in self?.ownerEnded() }
         prober.forbade = { [weak self] in self?.metrics.forbade($0, "probe") }
+        prober.refused = { [weak self] in self?.metrics.refused($0) }
         signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 

@@ -178,7 +178,10 @@ extension Broker {
             start.notices.insert(notice, at: 0)
         }
         for notice in start.notices { log.notice("\(notice)") }
-        let sandbox = sandbox(start, kind, converts: converts, quirk)
+        let hardware = kind.hardware(start.hardware, start.snapshot)
+        // It runs no driver if the session has no hardware to choose and converts nothing.
+        let sandbox = Confinement(settings, cache: driverCache).session(
+            runsDriver: !hardware.isEmpty || converts, user: try? PeerCredentials(of: connection).uid, quirk: quirk)
         do {
             return try SessionWorker(
                 SessionWorker.Assignment(
@@ -198,14 +201,6 @@ extension Broker {
         } catch {
             throw Refusal(starting: error, kind)
         }
-    }
-
-    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts nothing.
-    private func sandbox(
-        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, _ quirk: Capabilities.Quirk?
-    ) -> SandboxRequest {
-        let hardware = kind.hardware(start.hardware, start.snapshot)
-        return Confinement(settings).session(runsDriver: !hardware.isEmpty || converts, quirk: quirk)
     }
 
     /// A spare of the kind if there is one with this sandbox, else a process started now.

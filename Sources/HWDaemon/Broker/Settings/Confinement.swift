@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
 internal import HWDModel
 internal import HWDPolicy
+internal import HWDSystem
+internal import HWDTransport
 internal import HWDWire
 
 /// How the processes of sessions and probes are confined, by the settings.
 struct Confinement {
     private let settings: Settings
+    private let cache: DriverCache
 
-    init(_ settings: Settings) { self.settings = settings }
+    init(_ settings: Settings, cache: DriverCache = DriverCache(folder: nil)) {
+        (self.settings, self.cache) = (settings, cache)
+    }
 
     /// The mode of a process whose driver has no quirk.
     var mode: SandboxRequest.Mode { settings.sandbox }
@@ -17,48 +21,39 @@ struct Confinement {
     ///
     /// - Parameters:
     ///   - runsDriver: whether it may load a driver, of VA-API or of Vulkan.
+    ///   - user: whose cache the driver uses; nil for none.
     ///   - quirk: the quirk of a driver that it may load; nil for none.
-    func session(runsDriver: Bool, quirk: Capabilities.Quirk? = nil) -> SandboxRequest {
-        request(runsDriver ? .driver : .codec, nodes: Devices.granted(deviceList: deviceList), quirk)
+    func session(runsDriver: Bool, user: UInt32? = nil, quirk: Capabilities.Quirk? = nil) -> SandboxRequest {
+        var request = request(runsDriver ? .driver : .codec, nodes: Devices.granted(deviceList: deviceList), quirk)
+        if runsDriver, let user { request.cache = cache.folder(of: "\(user)") }
+        return request
     }
 
     /// The sandbox of a probe: that of a session which uses its subject, with no other render node.
     ///
     /// - Parameter quirk: that of the subject's driver.
     func probe(_ subject: ProbeRequest.Subject, quirk: Capabilities.Quirk?) -> SandboxRequest {
-        switch subject {
-        case .software: request(.codec, nodes: [], nil)
-        case .node(let node):
-            request(.driver, nodes: [node] + Devices.ofOtherDrivers(deviceList: deviceList), quirk)
-        case .vulkan: session(runsDriver: true)
-        }
+        var request =
+            switch subject {
+            case .software: request(.codec, nodes: [], nil)
+            case .node(let node):
+                request(.driver, nodes: [node] + Devices.ofOtherDrivers(deviceList: deviceList), quirk)
+            case .vulkan: session(runsDriver: true)
+            }
+        if request.policy == .driver { request.cache = cache.folder(of: "probe") }
+        return request
     }
-
-    /// Trees of which drivers need single folders at most: users' files, the system's, and what the daemon stores.
-    private static let sharedTrees = [
-        "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
-        "/run/user", "/srv", "/sys", "/tmp", "/usr", "/var/cache", "/var/lib/hwdaemon", "/var/log", "/var/tmp",
-    ]
 
     /// The paths of `SandboxPaths` that open a shared tree to drivers, as a clause; nil where there are none.
     var warning: String? {
         guard mode == .enforce else { return nil }
-        let trees = Set(Self.sharedTrees.flatMap { [$0, Self.resolved($0)] })
         let shared = Configuration.sandboxPaths(settings).filter { path in
-            let folder = Self.resolved(path)
-            return trees.contains { $0 == folder || $0.hasPrefix(folder == "/" ? folder : folder + "/") }
+            SharedTrees.areOpened(by: ResolvedPath.of(path) ?? path)
         }
         guard !shared.isEmpty else { return nil }
         let list = shared.map { $0.printable(maxBytes: 200) }.joined(separator: ", ")
         return "SandboxPaths opens all of \(list) to drivers, so that the sandbox protects nothing there: "
             + "name only the folders that they need"
-    }
-
-    /// A path without links; the path itself where there is no such file.
-    private static func resolved(_ path: String) -> String {
-        guard let found = realpath(path, nil) else { return path }
-        defer { free(found) }
-        return String(cString: found)
     }
 
     private var deviceList: String? { Configuration.deviceList(settings) }

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import HWDModel
+internal import HWDSystem
+public import HWDWire
+
+/// The files of the drivers that are installed on this machine, found as the drivers' loaders find them, and which of them
+/// a sandbox grants.
+public struct DriverFiles: Sendable {
+    /// What loads a driver.
+    public enum Interface: Sendable {
+        case vulkan, vaapi
+        /// EGL, layers, and libraries that drivers open by their names.
+        case other
+    }
+
+    /// A driver, and what its loader opens.
+    private struct Driver {
+        var interface: Interface
+        /// Its manifest, or its library where it has none.
+        var path: String
+        /// The manifest, the library and all that it needs.
+        var files: [String]
+    }
+
+    private var drivers: [Driver] = []
+    /// Why files and folders are not granted.
+    private var refused: [String: String] = [:]
+    /// What the sandbox grants for reading, beside the system's folders.
+    private(set) var rows: [FileRules.Row] = []
+
+    /// The libraries of one driver at most, and the manifests and libraries of all: more than any machine has.
+    private static let (maxLibraries, maxDrivers) = (512, 256)
+
+    /// Libraries that programs and drivers open by their names: Vulkan's loader, and NVIDIA's CUDA and decoder for VA-API.
+    private static let opened = [vulkanLoader, "libcuda.so.1", "libnvcuvid.so.1"]
+    public static let vulkanLoader = "libvulkan.so.1"
+
+    /// Variables that name folders of drivers, separated by colons.
+    private static let folderVariables = [
+        "LIBVA_DRIVERS_PATH", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "LD_LIBRARY_PATH",
+    ]
+
+    /// No files, for a process that opens no driver.
+    init() {}
+
+    /// Finds the files, which no sandbox may prevent.
+    ///
+    /// - Parameters:
+    ///   - environment: the process's variables.
+    ///   - granted: folders that the sandbox grants whatever is in them.
+    ///   - linkerCache: the dynamic linker's list.
+    init(environment: (String) -> String?, granted: [String], linkerCache: String = "/etc/ld.so.cache") {
+        func list(_ name: String) -> [String] {
+            (environment(name) ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+        }
+        var search = Search(
+            rule: FolderRule(granted: granted),
+            libraries: LibrarySearch(folders: list("LD_LIBRARY_PATH"), cache: linkerCache))
+        let places = ManifestPlaces(environment: environment)
+        for name in Self.opened {
+            let files = search.libraries.files(named: name)
+            if !files.isEmpty { add(files, as: .other, name, &search) }
+        }
+        for place in places.vulkanDrivers { add(manifestsAt: place, as: .vulkan, &search) }
+        for place in places.vulkanLayers + places.egl { add(manifestsAt: place, as: .other, &search) }
+        let videoFolders = list("LIBVA_DRIVERS_PATH")
+        for folder in videoFolders.isEmpty
+            ? (LibrarySearch.defaultFolders + ["/run/opengl-driver/lib"]).map({ "\($0)/dri" }) : videoFolders
+        {
+            let names = (try? Directory.names(in: folder, limit: 256)) ?? []
+            for name in names.sorted() where name.hasSuffix("_drv_video.so") {
+                add(["\(folder)/\(name)"], as: .vaapi, "\(folder)/\(name)", &search)
+            }
+        }
+        for folder in Self.folderVariables.flatMap(list) { search.grant(folder: folder) }
+        (rows, refused) = (search.rows, search.refused)
+    }
+
+    /// Adds the manifests at a place, and the libraries that they name.
+    private mutating func add(manifestsAt place: String, as interface: Interface, _ search: inout Search) {
+        if !place.hasSuffix(".json") { search.grant(folder: place) }
+        for path in ManifestPlaces.manifests(at: place) {
+            search.grant(file: path)
+            let manifest: DriverManifest
+            do throws(DriverManifest.Fault) { manifest = try DriverManifest(path) } catch {
+                if drivers.count < Self.maxDrivers {
+                    drivers.append(Driver(interface: interface, path: path, files: [path]))
+                }
+                continue
+            }
+            // One for another architecture is no driver of this program.
+            guard manifest.driver?.isOwnArchitecture ?? true else { continue }
+            add(
+                manifest.libraries.flatMap { search.libraries.files(named: $0) }, as: interface, path, &search,
+                manifest: path)
+        }
+    }
+
+    /// Adds a driver with its libraries and all that they need.
+    private mutating func add(
+        _ libraries: [String], as interface: Interface, _ path: String, _ search: inout Search,
+        manifest: String? = nil
+    ) {
+        guard drivers.count < Self.maxDrivers else { return }
+        var queue = libraries.map { LibrarySearch.Library(path: $0) }
+        var seen = Set(queue)
+        var files = manifest.map { [$0] } ?? []
+        while let library = queue.popLast(), files.count < Self.maxLibraries {
+            files.append(library.path)
+            // What a file needs that is not opened does not matter.
+            guard search.grant(library: library.path) else { continue }
+            queue += search.needs(of: library).filter { seen.insert($0).inserted }
+        }
+        drivers.append(Driver(interface: interface, path: path, files: files))
+    }
+}
+
+extension DriverFiles {
+    /// The drivers of an interface, by their manifests or libraries.
+    public func drivers(of interface: Interface) -> [String] {
+        drivers.filter { $0.interface == interface }.map(\.path)
+    }
+
+    /// The drivers of an interface that this process cannot open: once the sandbox has closed, those that it keeps away.
+    public func refused(of interface: Interface) -> [RefusedDriver] {
+        drivers.filter { $0.interface == interface }.compactMap { driver in
+            for file in driver.files {
+                guard let reason = refused[file] ?? Self.fault(opening: file) else { continue }
+                return RefusedDriver(driver: driver.path, path: file, reason: reason)
+            }
+            return nil
+        }
+    }
+
+    /// Why a file cannot be opened for lack of permission; nil where it can be, or for another reason.
+    private static func fault(opening path: String) -> String? {
+        let file = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard file < 0 else {
+            close(file)
+            return nil
+        }
+        return [EACCES, EPERM].contains(errno) ? String(cString: strerror(errno)) : nil
+    }
+
+    /// What has been looked at.
+    private struct Search {
+        let rule: FolderRule
+        let libraries: LibrarySearch
+        var rows: [FileRules.Row] = []
+        var refused: [String: String] = [:]
+        private var needs: [LibrarySearch.Library: [LibrarySearch.Library]] = [:]
+        private var grantedLibraries: [String: Bool] = [:]
+
+        init(rule: FolderRule, libraries: LibrarySearch) {
+            (self.rule, self.libraries) = (rule, libraries)
+        }
+
+        mutating func needs(of library: LibrarySearch.Library) -> [LibrarySearch.Library] {
+            if let known = needs[library] { return known }
+            let found = libraries.needs(of: library)
+            needs[library] = found
+            return found
+        }
+
+        /// Grants a folder in which a loader looks.
+        mutating func grant(folder path: String) {
+            guard path.hasPrefix("/"), let folder = ResolvedPath.of(path), !isGranted(folder) else { return }
+            if let fault = rule.fault(ofFolder: folder) {
+                refused[path] = fault
+            } else {
+                rows.append(FileRules.Row(path: folder, rights: .read))
+            }
+        }
+
+        /// Grants a file, whatever else is in its folder.
+        mutating func grant(file path: String) {
+            guard let file = ResolvedPath.of(path), !isGranted(file) else { return }
+            if let fault = rule.fault(ofFile: file) {
+                refused[path] = fault
+            } else {
+                rows.append(FileRules.Row(path: file, rights: .readFile))
+            }
+        }
+
+        /// Grants the folder of a library's file, in which drivers have more that they open by name.
+        ///
+        /// - Returns: whether the library can be opened.
+        mutating func grant(library path: String) -> Bool {
+            if let known = grantedLibraries[path] { return known }
+            guard let file = ResolvedPath.of(path) else { return false }
+            let folder = file.parentFolder
+            if !isGranted(file) {
+                if let fault = rule.fault(ofFolder: folder) ?? rule.fault(ofFile: file) {
+                    refused[path] = fault
+                } else {
+                    rows.append(FileRules.Row(path: folder, rights: .read))
+                }
+            }
+            grantedLibraries[path] = refused[path] == nil
+            return refused[path] == nil
+        }
+
+        /// Whether a path without links is granted already.
+        private func isGranted(_ path: String) -> Bool {
+            rule.isGranted(path) || rows.contains { path == $0.path || path.hasPrefix($0.path + "/") }
+        }
+    }
+}

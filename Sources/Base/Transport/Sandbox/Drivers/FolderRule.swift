@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import HWDModel
+internal import HWDSystem
+
+/// Trees of which drivers need single folders at most: users' files, the system's, and what the daemon stores.
+public enum SharedTrees {
+    private static let paths = [
+        "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+        "/run/user", "/srv", "/sys", "/tmp", "/usr", "/var/cache", "/var/lib/hwdaemon", "/var/log", "/var/tmp",
+    ]
+    private static let trees = Set(paths.flatMap { [$0] + (ResolvedPath.of($0).map { [$0] } ?? []) })
+
+    /// Whether a folder is such a tree, or has one beneath it.
+    ///
+    /// - Parameter folder: a path without links.
+    public static func areOpened(by folder: String) -> Bool {
+        let prefix = folder == "/" ? folder : folder + "/"
+        return trees.contains { $0 == folder || $0.hasPrefix(prefix) }
+    }
+}
+
+/// Which folders and files of drivers a sandbox grants: those that only root and the daemon's user can change, because
+/// what is in them runs in the process.
+struct FolderRule {
+    /// Folders that are granted whatever is in them, without links.
+    private let granted: [String]
+    /// The users who may own what is granted: root, and in a user namespace its owner; and the process's user.
+    private let owners: Set<uid_t>
+    /// The groups that may write it: root's, and a person's own, which has the person's number.
+    private let groups: Set<gid_t>
+
+    init(granted: [String]) {
+        self.granted = granted.compactMap(ResolvedPath.of)
+        owners = Set([0, geteuid()] + (Self.status(of: "/").map { [$0.st_uid] } ?? []))
+        groups = getegid() == geteuid() && geteuid() >= 1000 ? [0, getegid()] : [0]
+    }
+
+    /// Whether a path without links is granted anyway.
+    func isGranted(_ path: String) -> Bool { granted.contains { path == $0 || path.hasPrefix($0 + "/") } }
+
+    /// Why a folder is not granted; nil where it may be.
+    ///
+    /// - Parameter folder: a path without links.
+    func fault(ofFolder folder: String) -> String? {
+        let parts = folder.split(separator: "/")
+        if SharedTrees.areOpened(by: folder) || parts.count == 2 && parts.first == "home" {
+            return "refused, because \(folder.printable(maxBytes: 200)) holds more than a driver"
+        }
+        return fault(ofFile: folder)
+    }
+
+    /// Why a file is not granted; nil where it may be.
+    ///
+    /// - Parameter path: without links.
+    func fault(ofFile path: String) -> String? {
+        var place = path
+        while true {
+            guard let status = Self.status(of: place) else { return String(cString: strerror(errno)) }
+            // In a folder with the sticky bit nobody replaces what another user owns.
+            let isSticky = place != path && status.st_mode & S_ISVTX != 0
+            let isOthers =
+                status.st_mode & S_IWOTH != 0
+                || status.st_mode & S_IWGRP != 0 && !groups.contains(status.st_gid)
+            guard owners.contains(status.st_uid), isSticky || !isOthers else {
+                return "refused, because users other than root and the daemon's can write "
+                    + place.printable(maxBytes: 200)
+            }
+            guard place != "/" else { return nil }
+            place = place.parentFolder
+        }
+    }
+
+    private static func status(of path: String) -> stat? {
+        var status = stat()
+        return stat(FileName.bytes(path), &status) == 0 ? status : nil
+    }
+}
+
+extension String {
+    /// The folder of an absolute path.
+    var parentFolder: String {
+        let slash = lastIndex(of: "/") ?? startIndex
+        return slash == startIndex ? "/" : String(self[..<slash])
+    }
+}
