@@ -24,12 +24,9 @@ extension VulkanConverter {
         }
         let slice = slot.images == nil ? slot.slices[index] : slot.imageSlices[index]
         guard let pipeline = slot.images == nil ? pipeline : imagePipeline else { return }
-        let across = parameters.pixelsPerInvocation * parameters.workgroup.x
-        let down = 2 * parameters.workgroup.y
         try slice.submit(
             pipeline, bindings, place,
-            groups: ((plan.conversion.source.width + across - 1) / across, (rows.count + down - 1) / down), handover
-        )
+            groups: parameters.shape.groups(width: plan.conversion.source.width, rows: rows.count), handover)
     }
 
     /// Bindings of parameters, tables and images; bindings that a shader does not use must be valid too.

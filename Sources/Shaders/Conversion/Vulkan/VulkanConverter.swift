@@ -53,11 +53,11 @@ public final class VulkanConverter: PixelConverter {
     ///
     /// - Throws: The driver's error.
     public convenience init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
-        // lavapipe's packHalf2x16 rounds to nearest and keeps subnormals, which tests check.
-        try self.init(plan, on: gpu, packsByHand: gpu.description.kind != .software)
+        try self.init(plan, on: gpu, isSoftware: gpu.description.kind == .software)
     }
 
-    init(_ plan: ConversionPlan, on gpu: VulkanDevice, packsByHand: Bool) throws(SessionError) {
+    /// - Parameter isSoftware: whether shaders are those for software; tests run both.
+    init(_ plan: ConversionPlan, on gpu: VulkanDevice, isSoftware: Bool) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
             throw SessionError(
@@ -69,8 +69,9 @@ public final class VulkanConverter: PixelConverter {
         device = gpu.description.label
         timeout = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
+        // lavapipe's packHalf2x16 rounds to nearest and keeps subnormals, which tests check.
         parameters = ShaderParameters(
-            plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4), packsByHand: packsByHand)
+            plan, DispatchShape(plan.conversion.target.format, isSoftware: isSoftware), packsByHand: !isSoftware)
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)
         constants = try DeviceBuffer(

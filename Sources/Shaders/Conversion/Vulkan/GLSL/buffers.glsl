@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Source planes in buffers of words; rows begin at multiples of four bytes (eight for half floats).
+// Source planes in buffers of words; rows begin at multiples of sixteen bytes.
 #include "source.glsl"
 
 layout(std430, binding = 0) readonly buffer Source0 { uint source0[]; };
+layout(std430, binding = 0) readonly buffer Source0Pairs { uvec2 source0Pairs[]; };
 layout(std430, binding = 1) readonly buffer Source1 { uint source1[]; };
 layout(std430, binding = 2) readonly buffer Source2 { uint source2[]; };
 
@@ -21,14 +22,17 @@ float lumaAt(int x, int y) {
     return float((source0[address >> 2] >> ((address & 3u) * 8u)) & 0xffu);
 }
 
-// Luma of four pixels; x is a multiple of four.
-vec4 lumaOfFour(int x, int y) {
+// Luma of four pixels, or of two; x is a multiple of PIXELS, which is 2 or 4.
+vec4 lumaFrom(int x, int y) {
     uint word = (rowAt(0, y) + uint(x) * (SOURCE_DEEP ? 2u : 1u)) >> 2;
-    uint a = source0[word];
-    if (!SOURCE_DEEP) return vec4(a & 0xffu, (a >> 8) & 0xffu, (a >> 16) & 0xffu, a >> 24);
+    if (!SOURCE_DEEP) {
+        uint a = source0[word];
+        if (PIXELS == 2) a >>= (uint(x) & 2u) * 8u;
+        return vec4(a & 0xffu, (a >> 8) & 0xffu, (a >> 16) & 0xffu, a >> 24);
+    }
     // The second word may be beyond the row's last sample; rows are padded to sixteen bytes.
-    uint b = source0[word + 1u];
-    return vec4(deep(a), deep(a >> 16), deep(b), deep(b >> 16));
+    uvec2 pair = PIXELS == 2 ? uvec2(source0[word]) : source0Pairs[word >> 1];
+    return vec4(deep(pair.x), deep(pair.x >> 16), deep(pair.y), deep(pair.y >> 16));
 }
 
 // Cb and Cr at a position of the chroma planes.
@@ -52,8 +56,8 @@ vec2 chromaOf(int i, int j) {
 uvec4 pixelOf(int x, int y) {
     uint row = rowAt(0, y) >> 2;
     if (SOURCE == RGBA16F) {
-        uint low = source0[row + uint(x) * 2u], high = source0[row + uint(x) * 2u + 1u];
-        return uvec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16);
+        uvec2 pair = source0Pairs[(row >> 1) + uint(x)];
+        return uvec4(pair.x & 0xffffu, pair.x >> 16, pair.y & 0xffffu, pair.y >> 16);
     }
     uint word = source0[row + uint(x)];
     return uvec4(word & 0xffu, (word >> 8) & 0xffu, (word >> 16) & 0xffu, word >> 24);

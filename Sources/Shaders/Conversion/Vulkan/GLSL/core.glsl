@@ -36,6 +36,9 @@ layout(constant_id = 22) const bool PACKS_BY_HAND = true;
 // Whether codes are mapped before `decode` (mapping.glsl).
 layout(constant_id = 23) const bool MAPS = false;
 
+// Pixels of a row that an invocation writes; it always writes two rows.
+layout(constant_id = 24) const int PIXELS = 4;
+
 layout(std140, binding = 6) uniform Parameters {
     vec4 decode[3];
     vec4 light[3];

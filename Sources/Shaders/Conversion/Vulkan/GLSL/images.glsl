@@ -10,8 +10,8 @@ uint sampleOf(uint word) { return SOURCE_DEEP ? deep(word) : word; }
 
 float lumaAt(int x, int y) { return float(sampleOf(texelFetch(plane0, ivec2(x, y), 0).r)); }
 
-// Luma of four pixels; x is a multiple of four. Pixels beyond the row's end repeat the last and are not used.
-vec4 lumaOfFour(int x, int y) {
+// Luma of four pixels, or of the first two where PIXELS is 2. Pixels beyond the row's end repeat the last and are not used.
+vec4 lumaFrom(int x, int y) {
     int last = at.width - 1;
     return vec4(lumaAt(x, y), lumaAt(min(x + 1, last), y), lumaAt(min(x + 2, last), y), lumaAt(min(x + 3, last), y));
 }

@@ -1,32 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Any source to RGBA: an invocation writes four pixels of two rows.
+// Any source to RGBA: an invocation writes PIXELS pixels of two rows. Where they are sixteen bytes a row, neighboring
+// invocations store neighboring vectors, which cross a bus many times as fast as stores with gaps between them.
 
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
+layout(std430, binding = 3) writeonly buffer TargetQuads { uvec4 targetQuads[]; };
 
-uint halves(vec2 pair) {
-    return PACKS_BY_HAND ? halfBits(pair.x) | (halfBits(pair.y) << 16) : packHalf2x16(pair);
+uvec2 halves(vec4 c) {
+    c = clamp(c, -65504.0, 65504.0);
+    if (!PACKS_BY_HAND) return uvec2(packHalf2x16(c.rg), packHalf2x16(c.ba));
+    return uvec2(halfBits(c.r) | (halfBits(c.g) << 16), halfBits(c.b) | (halfBits(c.a) << 16));
 }
 
-void store(int x, int y, vec4 c) {
-    uint address = at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0];
+uint bytes(int x, int y, vec4 c) {
+    float add = addend(x, y);
+    uint r = code(c.r, 255.0, add), g = code(c.g, 255.0, add), b = code(c.b, 255.0, add);
+    uint a = code(c.a * 255.0, 255.0, 0.5);
+    return (TARGET == BGRA8 ? (b | (g << 8) | (r << 16)) : (r | (g << 8) | (b << 16))) | (a << 24);
+}
+
+// Stores the words from `word` on that are inside the row, of which there are `count`.
+void store(uint word, uvec4 words, int count) {
+    if (count >= 4) {
+        targetQuads[word >> 2] = words;
+        return;
+    }
+    target[word] = words.x;
+    if (count > 1) target[word + 1u] = words.y;
+    if (count > 2) target[word + 2u] = words.z;
+}
+
+// Codes of the source for neighboring pixels; the last two where PIXELS is 4.
+struct Pixels { vec4 p0; vec4 p1; vec4 p2; vec4 p3; };
+
+void storeRow(int x, int y, Pixels codes) {
+    uint row = (at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0]) >> 2;
+    int count = at.width - x;
+    if (TARGET == RGBA16F && PIXELS == 4) {
+        // In software, one pixel at a time needs fewer registers.
+        uint pair = (row >> 1) + uint(x);
+        targetPairs[pair] = halves(convert(codes.p0));
+        if (count > 1) targetPairs[pair + 1u] = halves(convert(codes.p1));
+        if (count > 2) targetPairs[pair + 2u] = halves(convert(codes.p2));
+        if (count > 3) targetPairs[pair + 3u] = halves(convert(codes.p3));
+        return;
+    }
+    vec4 a = convert(codes.p0), b = convert(codes.p1);
     if (TARGET == RGBA16F) {
-        c = clamp(c, -65504.0, 65504.0);
-        targetPairs[(address >> 3) + uint(x)] = uvec2(halves(c.rg), halves(c.ba));
+        store(row + uint(x) * 2u, uvec4(halves(a), halves(b)), 2 * count);
     } else {
-        float add = addend(x, y);
-        uint r = code(c.r, 255.0, add), g = code(c.g, 255.0, add), b = code(c.b, 255.0, add);
-        uint a = code(c.a * 255.0, 255.0, 0.5);
-        target[(address >> 2) + uint(x)] =
-            (TARGET == BGRA8 ? (b | (g << 8) | (r << 16)) : (r | (g << 8) | (b << 16))) | (a << 24);
+        vec4 c = convert(codes.p2), d = convert(codes.p3);
+        uvec4 words = uvec4(bytes(x, y, a), bytes(x + 1, y, b), bytes(x + 2, y, c), bytes(x + 3, y, d));
+        store(row + uint(x), words, count);
     }
 }
 
 struct Row { vec2 c0; vec2 c1; vec2 c2; vec2 c3; };
 
-// Chroma of one chroma row for four pixels from x = 2i on.
-Row rowOfFour(int i, int j) {
-    vec2 b = chromaAt(i, j), c = chromaAt(i + 1, j), d = chromaAt(i + 2, j);
+// Chroma of one chroma row for pixels from x = 2i on.
+Row chromaFrom(int i, int j) {
+    vec2 b = chromaAt(i, j), c = chromaAt(i + 1, j), d = PIXELS == 4 ? chromaAt(i + 2, j) : c;
     vec2 a = SITING_X == 0 ? b : chromaAt(i - 1, j);
     return Row(mix(b, a, EVEN_X), mix(b, c, ODD_X), mix(c, b, EVEN_X), mix(c, d, ODD_X));
 }
@@ -35,33 +68,34 @@ Row blend(Row a, Row b, float t) {
     return Row(mix(a.c0, b.c0, t), mix(a.c1, b.c1, t), mix(a.c2, b.c2, t), mix(a.c3, b.c3, t));
 }
 
-void storeRow(int x, int y, vec4 luma, Row chroma) {
-    store(x, y, convert(vec4(luma.x, chroma.c0, 1.0)));
-    if (x + 1 < at.width) store(x + 1, y, convert(vec4(luma.y, chroma.c1, 1.0)));
-    if (x + 2 < at.width) store(x + 2, y, convert(vec4(luma.z, chroma.c2, 1.0)));
-    if (x + 3 < at.width) store(x + 3, y, convert(vec4(luma.w, chroma.c3, 1.0)));
-}
-
 void main() {
-    int x = int(gl_GlobalInvocationID.x) * 4;
+    int x = int(gl_GlobalInvocationID.x) * PIXELS;
     int y = at.firstRow + int(gl_GlobalInvocationID.y) * 2;
     if (x >= at.width || y >= at.endRow) return;
-    if (!SOURCE_YCBCR) {
-        for (int row = y; row < min(y + 2, at.endRow); row++)
-            for (int column = x; column < min(x + 4, at.width); column++)
-                store(column, row, convert(sourceAt(column, row)));
-        return;
-    }
-    int i = x >> 1, j = y >> 1;
-    Row here = rowOfFour(i, j);
+    int i = x >> 1, j = y >> 1, last = at.width - 1;
+    Row here;
+    if (SOURCE_YCBCR) here = chromaFrom(i, j);
     // A loop of two iterations, because drivers take long to compile eight copies of the conversion; four copies run
     // faster than one.
-    [[dont_unroll]] for (int row = 0; row < 2; row++) {
-        if (y + row >= at.endRow) break;
-        bool isOdd = row != 0;
-        Row chroma = here;
-        if (isOdd ? SITING_Y != 2 : SITING_Y != 0)
-            chroma = blend(here, rowOfFour(i, isOdd ? j + 1 : j - 1), isOdd ? ODD_Y : EVEN_Y);
-        storeRow(x, y + row, lumaOfFour(x, y + row), chroma);
+    [[dont_unroll]] for (int row = y; row < min(y + 2, at.endRow); row++) {
+        Pixels codes;
+        if (SOURCE_YCBCR) {
+            bool isOdd = row != y;
+            Row chroma = here;
+            if (isOdd ? SITING_Y != 2 : SITING_Y != 0)
+                chroma = blend(here, chromaFrom(i, isOdd ? j + 1 : j - 1), isOdd ? ODD_Y : EVEN_Y);
+            vec4 luma = lumaFrom(x, row);
+            codes = Pixels(
+                vec4(luma.x, chroma.c0, 1.0), vec4(luma.y, chroma.c1, 1.0), vec4(luma.z, chroma.c2, 1.0),
+                vec4(luma.w, chroma.c3, 1.0));
+        } else {
+            codes.p0 = sourceAt(x, row);
+            codes.p1 = sourceAt(min(x + 1, last), row);
+            if (PIXELS == 4) {
+                codes.p2 = sourceAt(min(x + 2, last), row);
+                codes.p3 = sourceAt(min(x + 3, last), row);
+            }
+        }
+        storeRow(x, row, codes);
     }
 }

@@ -1,18 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Any source to Y'CbCr 4:2:0: an invocation writes eight pixels of two rows, so that every store is a whole word.
+// Any source to Y'CbCr 4:2:0: an invocation converts PIXELS pixels of two rows and collects whole words of every plane, so
+// that neighboring invocations store neighboring words.
 
-layout(std430, binding = 3) writeonly buffer Target0 { uint target0[]; };
-layout(std430, binding = 4) writeonly buffer Target1 { uint target1[]; };
-layout(std430, binding = 5) writeonly buffer Target2 { uint target2[]; };
+#define PLANE(index, Words, words, Pairs, pairs, Quads, quads, store) \
+    layout(std430, binding = index) writeonly buffer Words { uint words[]; }; \
+    layout(std430, binding = index) writeonly buffer Pairs { uvec2 pairs[]; }; \
+    layout(std430, binding = index) writeonly buffer Quads { uvec4 quads[]; }; \
+    /* Stores the last samples of `all`, `bits` for two pixels, at a word; the row ends after `count` words. */ \
+    void store(uint word, uvec4 all, uint bits, uint count) { \
+        uint whole = uint(PIXELS) * bits / 64u; \
+        if (whole == 1u) words[word] = all.w; \
+        else if (whole == 2u && count >= 2u) pairs[word >> 1] = all.zw; \
+        else if (whole == 2u) words[word] = all.z; \
+        else if (count >= 4u) quads[word >> 2] = all; \
+        else { \
+            words[word] = all.x; \
+            if (count > 1u) words[word + 1u] = all.y; \
+            if (count > 2u) words[word + 2u] = all.z; \
+        } \
+    }
+PLANE(3, Words0, words0, Pairs0, pairs0, Quads0, quads0, store0)
+PLANE(4, Words1, words1, Pairs1, pairs1, Quads1, quads1, store1)
+PLANE(5, Words2, words2, Pairs2, pairs2, Quads2, quads2, store2)
 
 const bool DEEP = TARGET == P010 || TARGET == I010;
 const bool PAIRS = TARGET == NV12 || TARGET == P010;
 #define TOP (DEEP ? 1023.0 : 255.0)
 #define SHIFT (TARGET == P010 ? 6u : 0u)
+// Bits of a sample, and of each plane for two pixels.
+#define SAMPLE (DEEP ? 16u : 8u)
+#define LUMA (2u * SAMPLE)
+#define CHROMA (PAIRS ? LUMA : SAMPLE)
 
-uint wordOf(int plane, int row) {
+// Whether two neighbors share a word of chroma: invocations with more pixels would read half floats with wide gaps.
+const bool SHARES = TARGET == YU12 && PIXELS == 4;
+shared uint halfWords[128];
+
+uint rowOf(int plane, int row) {
     int first = plane == 0 ? at.targetLuma : at.targetChroma;
     return (at.targetBase[plane] + uint(row - first) * at.targetStride[plane]) >> 2;
+}
+
+// Removes the first bits of 128 and adds others at the end.
+uvec4 append(uvec4 all, uint bits, uint count) {
+    uvec4 next = uvec4(all.yzw, bits);
+    return count == 32u ? next : (all >> count) | (next << (32u - count));
 }
 
 uint sampleCode(float value, int x, int y) { return code(value, TOP, addend(x, y)) << SHIFT; }
@@ -34,57 +66,63 @@ Column columnAt(int x, int j) {
     return Column(vec2(a.x, b.x), chroma);
 }
 
-void main() {
-    int x0 = int(gl_GlobalInvocationID.x) * 8;
-    int y = at.firstRow + int(gl_GlobalInvocationID.y) * 2, j = y >> 1;
-    if (x0 >= at.width || y >= at.endRow) return;
-    bool hasBelow = y + 1 < at.endRow;
-    uint row0 = wordOf(0, y), row1 = wordOf(0, y + 1), rowCb = wordOf(1, j), rowCr = PAIRS ? 0u : wordOf(2, j);
-    uint luma0 = 0u, luma1 = 0u, wordCb = 0u, wordCr = 0u;
+// The samples of an invocation, as `append` collects them.
+struct Block { uvec4 luma0; uvec4 luma1; uvec4 chroma1; uvec4 chroma2; };
+
+Block blockAt(int x0, int y) {
+    int j = y >> 1;
+    Block block = Block(uvec4(0u), uvec4(0u), uvec4(0u), uvec4(0u));
     vec2 left = vec2(0.0);
     if (TENT_X == 0 && !RESCALES) left = columnAt(x0 - 1, j).chroma;
-    [[dont_unroll]] for (int k = 0; k < 4; k++) {
-        int x = x0 + 2 * k, i = x >> 1;
-        if (x >= at.width) break;
+    [[dont_unroll]] for (int x = x0; x < x0 + PIXELS; x += 2) {
+        int i = x >> 1;
         Column a = columnAt(x, j), b = columnAt(x + 1, j);
         vec2 chroma = TENT_X == 0 ? 0.25 * (left + b.chroma) + 0.5 * a.chroma : 0.5 * (a.chroma + b.chroma);
         left = b.chroma;
         if (RESCALES) chroma = chromaAt(i, j) * P.factor.yz + P.offset.yz;
         uint cb = sampleCode(chroma.x, i, j), cr = sampleCode(chroma.y, i, j);
-        uint a0 = sampleCode(a.luma.x, x, y), b0 = sampleCode(b.luma.x, x + 1, y);
-        uint a1 = sampleCode(a.luma.y, x, y + 1), b1 = sampleCode(b.luma.y, x + 1, y + 1);
-        bool isLast = x + 2 >= at.width, isOdd = (k & 1) != 0;
-        uint half16 = isOdd ? 16u : 0u, quarter = uint(x0 >> 2) + uint(k >> 1);
-        if (DEEP) {
-            target0[row0 + uint(i)] = a0 | (b0 << 16);
-            if (hasBelow) target0[row1 + uint(i)] = a1 | (b1 << 16);
-        } else {
-            luma0 |= (a0 | (b0 << 8)) << half16;
-            luma1 |= (a1 | (b1 << 8)) << half16;
-            if (isOdd || isLast) {
-                target0[row0 + quarter] = luma0;
-                if (hasBelow) target0[row1 + quarter] = luma1;
-                luma0 = luma1 = 0u;
-            }
-        }
-        if (PAIRS && DEEP) {
-            target1[rowCb + uint(i)] = cb | (cr << 16);
-        } else if (PAIRS) {
-            wordCb |= (cb | (cr << 8)) << half16;
-            if (isOdd || isLast) {
-                target1[rowCb + quarter] = wordCb;
-                wordCb = 0u;
-            }
-        } else {
-            uint shift = DEEP ? half16 : uint(k) * 8u;
-            wordCb |= cb << shift;
-            wordCr |= cr << shift;
-            if (isLast || (DEEP ? isOdd : k == 3)) {
-                uint word = DEEP ? quarter : uint(x0 >> 3);
-                target1[rowCb + word] = wordCb;
-                target2[rowCr + word] = wordCr;
-                wordCb = wordCr = 0u;
-            }
-        }
+        uint above = sampleCode(a.luma.x, x, y) | (sampleCode(b.luma.x, x + 1, y) << SAMPLE);
+        uint below = sampleCode(a.luma.y, x, y + 1) | (sampleCode(b.luma.y, x + 1, y + 1) << SAMPLE);
+        block.luma0 = append(block.luma0, above, LUMA);
+        block.luma1 = append(block.luma1, below, LUMA);
+        block.chroma1 = append(block.chroma1, PAIRS ? cb | (cr << SAMPLE) : cb, CHROMA);
+        if (!PAIRS) block.chroma2 = append(block.chroma2, cr, CHROMA);
+    }
+    return block;
+}
+
+void storeLuma(int x0, int y, Block block) {
+    uint word = uint(x0) * SAMPLE / 32u, count = (uint(at.width - x0) * SAMPLE + 31u) / 32u;
+    store0(rowOf(0, y) + word, block.luma0, LUMA, count);
+    if (y + 1 < at.endRow) store0(rowOf(0, y + 1) + word, block.luma1, LUMA, count);
+}
+
+void storeChroma(int x0, int j, Block block) {
+    uint pairs = uint(at.width - x0 + 1) >> 1;
+    uint word = uint(x0 >> 1) * CHROMA / 32u, count = (pairs * CHROMA + 31u) / 32u;
+    store1(rowOf(1, j) + word, block.chroma1, CHROMA, count);
+    if (!PAIRS) store2(rowOf(2, j) + word, block.chroma2, CHROMA, count);
+}
+
+// Stores the samples of two neighbors as one word: the first stores Cb, the second Cr.
+void storeShared(int x0, int j, uint own) {
+    uint even = halfWords[own & ~1u], odd = halfWords[own | 1u], word = uint(x0 >> 3);
+    if ((own & 1u) == 0u) words1[rowOf(1, j) + word] = (even & 0xffffu) | (odd << 16);
+    else words2[rowOf(2, j) + word] = (even >> 16) | (odd & 0xffff0000u);
+}
+
+void main() {
+    int x0 = int(gl_GlobalInvocationID.x) * PIXELS;
+    int y = at.firstRow + int(gl_GlobalInvocationID.y) * 2;
+    uint own = gl_LocalInvocationIndex;
+    if (x0 < at.width && y < at.endRow) {
+        Block block = blockAt(x0, y);
+        storeLuma(x0, y, block);
+        if (SHARES) halfWords[own] = (block.chroma1.w >> 16) | (block.chroma2.w & 0xffff0000u);
+        else storeChroma(x0, y >> 1, block);
+    }
+    if (SHARES) {
+        barrier();
+        if ((x0 & ~7) < at.width && y < at.endRow) storeShared(x0, y >> 1, own);
     }
 }

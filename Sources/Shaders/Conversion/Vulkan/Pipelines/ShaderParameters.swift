@@ -13,15 +13,11 @@ struct ShaderParameters {
     /// The texel buffer `table`.
     let tables: [Float]
 
-    /// Pixels of a row that an invocation writes; it always writes two rows.
-    let pixelsPerInvocation: Int
-    /// Invocations of a workgroup.
-    let workgroup: (x: Int, y: Int)
+    let shape: DispatchShape
 
-    init(_ plan: ConversionPlan, workgroup: (x: Int, y: Int), packsByHand: Bool) {
-        self.workgroup = workgroup
-        pixelsPerInvocation = plan.conversion.target.format.isYCbCr ? 8 : 4
-        key = Self.key(plan, workgroup, packsByHand)
+    init(_ plan: ConversionPlan, _ shape: DispatchShape, packsByHand: Bool) {
+        self.shape = shape
+        key = Self.key(plan, shape, packsByHand)
         uniform = Self.uniform(plan)
         tables = Self.tables(plan)
     }
@@ -39,7 +35,7 @@ struct ShaderParameters {
     }
 
     private static func key(
-        _ plan: ConversionPlan, _ workgroup: (x: Int, y: Int), _ packsByHand: Bool
+        _ plan: ConversionPlan, _ shape: DispatchShape, _ packsByHand: Bool
     ) -> PipelineStore.Key {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         let flags = [
@@ -58,7 +54,8 @@ struct ShaderParameters {
         var constants = [number(source.format), number(target.format)]
         constants += flags.map { $0 ? 1 : 0 }
         constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
-        constants += [UInt32(workgroup.x), UInt32(workgroup.y), packsByHand ? 1 : 0, plan.mapping != nil ? 1 : 0]
+        constants += [UInt32(shape.workgroup.x), UInt32(shape.workgroup.y)]
+        constants += [packsByHand ? 1 : 0, plan.mapping != nil ? 1 : 0, UInt32(shape.pixels)]
         return PipelineStore.Key(writesYCbCr: target.format.isYCbCr, constants: constants)
     }
 
@@ -95,6 +92,35 @@ struct ShaderParameters {
         tables += plan.toneMapping.map { tone in LogTable.values { tone.gain(largest: $0) } } ?? zeros
         tables += usesForward ? plan.forwardTableNearZero : noForward
         return tables
+    }
+}
+
+/// The parts of a picture that invocations and workgroups of a conversion write.
+struct DispatchShape {
+    /// Pixels of a row that an invocation writes; it always writes two rows.
+    let pixels: Int
+    /// Invocations of a workgroup.
+    let workgroup: (x: Int, y: Int)
+
+    /// The shape for a target.
+    ///
+    /// Neighboring invocations of a GPU store neighboring words, as many as one store instruction holds: gaps between them
+    /// cost a multiple of the time on a bus (docs/performance.md). Software computes more in one invocation, which repeats less.
+    init(_ target: PixelFormat, isSoftware: Bool) {
+        workgroup = isSoftware ? (16, 1) : (32, 4)
+        pixels =
+            switch target {
+            case .rgba16f: isSoftware ? 4 : 2
+            case .rgba8, .bgra8: 4
+            case .p010: isSoftware ? 8 : 2
+            case .nv12, .i010, .yu12, .yuva: isSoftware ? 8 : 4
+            }
+    }
+
+    /// The workgroups for an area.
+    func groups(width: Int, rows: Int) -> (x: Int, y: Int) {
+        let (across, down) = (pixels * workgroup.x, 2 * workgroup.y)
+        return ((width + across - 1) / across, (rows + down - 1) / down)
     }
 }
 
