@@ -6,34 +6,23 @@ public import HWDModel
 extension DecodeFrame: SessionPayload {
     public static let opcode = Opcode.decodeFrame
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(frameID)
-        writer.write(pts)
-        writer.write(duration)
-        writer.write(poolID)
-        writer.write(flags.rawValue)
-        writer.write(offset)
-        writer.write(size)
-        writer.write(UInt32(0))
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(frameID: 0, pts: 0, duration: 0, poolID: 0, offset: 0, size: 0).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        let frameID = try reader.read(UInt64.self, from: bytes)
-        let pts = try reader.read(Int64.self, from: bytes)
-        let duration = try reader.read(Int64.self, from: bytes)
-        let poolID = try reader.read(UInt32.self, from: bytes)
-        let flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        let offset = try reader.read(UInt64.self, from: bytes)
-        let size = try reader.read(UInt32.self, from: bytes)
-        try reader.readReserved(UInt32.self, from: bytes)
-        try reader.expectEnd(of: bytes)
-        guard Flags.all.isSuperset(of: flags) else {
-            throw SessionError(.parameter, "packet \(frameID) has unknown flags \(flags.rawValue)")
-        }
-        self.init(
-            frameID: frameID, pts: pts, duration: duration, poolID: poolID, flags: flags, offset: offset, size: size
-        )
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&frameID)
+        try fields.integer(&pts)
+        try fields.integer(&duration)
+        try fields.integer(&poolID)
+        try fields.number(&flags)
+        try fields.integer(&offset)
+        try fields.integer(&size)
+        try fields.reserved(UInt32.self)
+        try fields.end()
+        try fields.check(
+            Flags.all.isSuperset(of: flags), "packet \(frameID) has unknown flags \(flags.rawValue)")
     }
 }
 
@@ -44,11 +33,10 @@ public struct ReleaseFrame: SessionPayload, Hashable {
 
     public init(pictureID: UInt64) { self.pictureID = pictureID }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(pictureID) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(pictureID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        pictureID = try ByteReader.readOnly(UInt64.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&pictureID) }
 }
 
 /// The worker's report on a packet that was damaged, dropped or incomplete.
@@ -87,19 +75,16 @@ public struct PacketReport: SessionPayload, Hashable {
         self.reason = reason
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(frameID)
-        writer.write(status.rawValue)
-        writer.write(flags.rawValue)
-        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(frameID: 0, status: .ok, flags: [], reason: "").reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        frameID = try reader.read(UInt64.self, from: bytes)
-        status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&frameID)
+        try fields.number(&status)
+        try fields.number(&flags)
+        fields.text(&reason, maxBytes: Self.maxReasonBytes)
     }
 }
 
@@ -110,9 +95,8 @@ public struct RemoveArena: SessionPayload, Hashable {
 
     public init(arenaID: UInt32) { self.arenaID = arenaID }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(arenaID) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(arenaID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        arenaID = try ByteReader.readOnly(UInt32.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&arenaID) }
 }

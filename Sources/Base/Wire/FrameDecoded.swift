@@ -79,59 +79,52 @@ public struct FrameDecoded: SessionPayload, Hashable {
         self.sideData = sideData
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        for number in [pictureID, frameID] { writer.write(number) }
-        writer.write(pts)
-        writer.write(duration)
-        for number in [
-            arenaID, flags.rawValue, format.fourcc, width, height, cleanAperture.x, cleanAperture.y,
-            cleanAperture.width, cleanAperture.height,
-        ] { writer.write(number) }
-        for byte in [
-            color.primaries, color.transfer, color.matrix, color.isFullRange ? 1 : 0,
-            color.chromaLocation ?? ByteWriter.noChromaLocation, codedBitDepth, UInt8(layout.planes.count),
-            UInt8(min(sideData.count, Self.maxEntries)),
-        ] { writer.write(byte) }
-        writer.write(sampleAspectRatio.numerator)
-        writer.write(sampleAspectRatio.denominator)
-        // Padding: the planes begin at a multiple of 8.
-        writer.write(UInt32(0))
-        writer.write(layout)
-        writer.write(sideData)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(
+            pictureID: 0, frameID: 0, pts: 0, duration: 0, arenaID: 0, flags: [], format: .nv12, codedBitDepth: 0,
+            width: 0, height: 0, cleanAperture: PictureRectangle(x: 0, y: 0, width: 0, height: 0),
+            color: ColorDescription(), sampleAspectRatio: Rational(0), layout: FrameLayout(planes: []), sideData: []
+        ).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        pictureID = try reader.read(UInt64.self, from: bytes)
-        frameID = try reader.read(UInt64.self, from: bytes)
-        pts = try reader.read(Int64.self, from: bytes)
-        duration = try reader.read(Int64.self, from: bytes)
-        var words: [UInt32] = []
-        for _ in 0..<9 { words.append(try reader.read(UInt32.self, from: bytes)) }
-        (arenaID, flags, width, height) = (words[0], Flags(rawValue: words[1]), words[3], words[4])
-        guard let format = PixelFormat(fourcc: words[2]) else {
-            throw SessionError(.parameter, "picture \(pictureID) has an unknown pixel format")
-        }
-        self.format = format
-        cleanAperture = PictureRectangle(x: words[5], y: words[6], width: words[7], height: words[8])
-        var small: [UInt8] = []
-        for _ in 0..<8 { small.append(try reader.read(UInt8.self, from: bytes)) }
-        color = ColorDescription(
-            primaries: small[0], transfer: small[1], matrix: small[2], isFullRange: small[3] != 0,
-            chromaLocation: small[4] == ByteWriter.noChromaLocation ? nil : small[4])
-        codedBitDepth = small[5]
-        let over = try reader.read(Int32.self, from: bytes)
-        guard let aspect = Rational(over, try reader.read(Int32.self, from: bytes)) else {
-            throw SessionError(.parameter, "picture \(pictureID) has an impossible aspect ratio")
-        }
-        sampleAspectRatio = aspect
-        try reader.readReserved(UInt32.self, from: bytes)
-        guard small[6] <= FrameLayout.maxPlanes, small[7] <= Self.maxEntries else {
-            throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
-        }
-        layout = FrameLayout(planes: try reader.readPlanes(Int(small[6]), from: bytes))
-        sideData = try reader.readSideData(Int(small[7]), from: bytes)
-        try reader.expectEnd(of: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        var fourcc = format.fourcc
+        var (over, under) = (sampleAspectRatio.numerator, sampleAspectRatio.denominator)
+        var planes = UInt8(clamping: layout.planes.count)
+        var entries = UInt8(min(sideData.count, Self.maxEntries))
+        try fields.integer(&pictureID)
+        try fields.integer(&frameID)
+        try fields.integer(&pts)
+        try fields.integer(&duration)
+        try fields.integer(&arenaID)
+        try fields.number(&flags)
+        try fields.integer(&fourcc)
+        try fields.integer(&width)
+        try fields.integer(&height)
+        try fields.integer(&cleanAperture.x)
+        try fields.integer(&cleanAperture.y)
+        try fields.integer(&cleanAperture.width)
+        try fields.integer(&cleanAperture.height)
+        let known = PixelFormat(fourcc: fourcc)
+        try fields.check(known != nil, "picture \(pictureID) has an unknown pixel format")
+        format = known ?? format
+        try fields.color(&color)
+        try fields.integer(&codedBitDepth)
+        try fields.integer(&planes)
+        try fields.integer(&entries)
+        try fields.integer(&over)
+        try fields.integer(&under)
+        let aspect = Rational(over, under)
+        try fields.check(aspect != nil, "picture \(pictureID) has an impossible aspect ratio")
+        sampleAspectRatio = aspect ?? sampleAspectRatio
+        // Padding: the planes begin at a multiple of 8.
+        try fields.reserved(UInt32.self)
+        try fields.check(
+            planes <= FrameLayout.maxPlanes && entries <= Self.maxEntries,
+            "picture \(pictureID) names \(planes) planes, \(entries) side data")
+        try fields.planes(&layout, count: Int(planes))
+        try fields.sideData(&sideData, count: Int(entries))
     }
 
     /// The most side data entries that a message has.

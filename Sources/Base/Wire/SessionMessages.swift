@@ -5,12 +5,28 @@ public import HWDModel
 public protocol SessionPayload: Sendable {
     /// The opcode of messages with this payload.
     static var opcode: Opcode { get }
+    /// Reads or writes the fields, in the order of their bytes.
+    mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure)
     /// Appends the fields.
     func encode(into writer: inout ByteWriter)
     /// Reads the fields.
     ///
     /// - Throws: `Parameter` when the payload is too short or too long, or a field has an undefined value.
     init(decoding bytes: RawSpan) throws(SessionError)
+}
+
+extension SessionPayload {
+    /// Itself, with the fields of `bytes`.
+    ///
+    /// Every type calls it and `ByteWriter.write`, because only inside this module code is made for each type and coder.
+    func reading(_ bytes: RawSpan) throws(SessionError) -> Self {
+        try unsafe bytes.withUnsafeBytes { bytes throws(SessionError) in
+            var (value, reader) = unsafe (self, ByteReader(bytes))
+            try value.code(&reader)
+            try reader.end()
+            return value
+        }
+    }
 }
 
 // MARK: - Client to worker, in every kind of session
@@ -28,18 +44,13 @@ public struct AddPool: SessionPayload, Hashable {
         self.size = size
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(poolID)
-        writer.write(UInt32(0))
-        writer.write(size)
-    }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(poolID: 0, size: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        poolID = try reader.read(UInt32.self, from: bytes)
-        try reader.readReserved(UInt32.self, from: bytes)
-        size = try reader.read(UInt64.self, from: bytes)
-        try reader.expectEnd(of: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&poolID)
+        try fields.reserved(UInt32.self)
+        try fields.integer(&size)
     }
 }
 
@@ -50,11 +61,10 @@ public struct RemovePool: SessionPayload, Hashable {
 
     public init(poolID: UInt32) { self.poolID = poolID }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(poolID) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(poolID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        poolID = try ByteReader.readOnly(UInt32.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&poolID) }
 }
 
 // MARK: - Client to worker, in compression sessions
@@ -62,37 +72,33 @@ public struct RemovePool: SessionPayload, Hashable {
 extension EncodeFrame: SessionPayload {
     public static let opcode = Opcode.encodeFrame
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(frameID)
-        writer.write(pts)
-        writer.write(duration)
-        writer.write(poolID)
-        writer.write(flags.rawValue)
-        writer.write(baseFrameQP)
-        writer.write(UInt32(layout.planes.count))
-        writer.write(layout)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(frameID: 0, pts: 0, duration: 0, poolID: 0, layout: FrameLayout(planes: [])).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        let frameID = try reader.read(UInt64.self, from: bytes)
-        let pts = try reader.read(Int64.self, from: bytes)
-        let duration = try reader.read(Int64.self, from: bytes)
-        let poolID = try reader.read(UInt32.self, from: bytes)
-        let flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        let baseFrameQP = try reader.read(Int32.self, from: bytes)
-        let count = try reader.read(UInt32.self, from: bytes)
-        guard Flags.all.isSuperset(of: flags) else {
-            throw SessionError(.parameter, "frame \(frameID) has unknown flags \(flags.rawValue)")
-        }
-        guard count <= FrameLayout.maxPlanes else {
-            throw SessionError(.parameter, "frame \(frameID) names \(count) planes")
-        }
-        let planes = try reader.readPlanes(Int(count), from: bytes)
-        try reader.expectEnd(of: bytes)
-        self.init(
-            frameID: frameID, pts: pts, duration: duration, poolID: poolID, flags: flags, baseFrameQP: baseFrameQP,
-            layout: FrameLayout(planes: planes))
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try codeHead(&fields)
+        var planes = UInt32(clamping: layout.planes.count)
+        try fields.integer(&planes)
+        try checkFlags(&fields)
+        try fields.check(planes <= FrameLayout.maxPlanes, "frame \(frameID) names \(planes) planes")
+        try fields.planes(&layout, count: Int(planes))
+    }
+
+    /// The fields before the planes' number, in both messages that announce a frame.
+    fileprivate mutating func codeHead<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&frameID)
+        try fields.integer(&pts)
+        try fields.integer(&duration)
+        try fields.integer(&poolID)
+        try fields.number(&flags)
+        try fields.integer(&baseFrameQP)
+    }
+
+    fileprivate func checkFlags<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.check(
+            Flags.all.isSuperset(of: flags), "frame \(frameID) has unknown flags \(flags.rawValue)")
     }
 }
 
@@ -107,49 +113,33 @@ public struct EncodeFrameWithMetadata: SessionPayload, Hashable {
         self.frame.metadata = frame.metadata ?? FrameMetadata()
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        let metadata = frame.metadata ?? FrameMetadata()
-        writer.write(frame.frameID)
-        writer.write(frame.pts)
-        writer.write(frame.duration)
-        writer.write(frame.poolID)
-        writer.write(frame.flags.rawValue)
-        writer.write(frame.baseFrameQP)
-        writer.write(metadata.color)
-        writer.write(UInt8(clamping: frame.layout.planes.count))
-        writer.write(UInt8(min(metadata.sideData.count, FrameSideData.maxEntries)))
-        // Padding: the planes begin at a multiple of 8.
-        writer.write(UInt32(0))
-        writer.write(frame.layout)
-        writer.write(metadata.sideData)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(EncodeFrame(frameID: 0, pts: 0, duration: 0, poolID: 0, layout: FrameLayout(planes: [])))
+            .reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        let frameID = try reader.read(UInt64.self, from: bytes)
-        let pts = try reader.read(Int64.self, from: bytes)
-        let duration = try reader.read(Int64.self, from: bytes)
-        let poolID = try reader.read(UInt32.self, from: bytes)
-        let flags = EncodeFrame.Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        let baseFrameQP = try reader.read(Int32.self, from: bytes)
-        let color = try reader.readColor(from: bytes)
-        let (planes, entries) = (try reader.read(UInt8.self, from: bytes), try reader.read(UInt8.self, from: bytes))
-        try reader.readReserved(UInt32.self, from: bytes)
-        guard EncodeFrame.Flags.all.isSuperset(of: flags) else {
-            throw SessionError(.parameter, "frame \(frameID) has unknown flags \(flags.rawValue)")
-        }
-        guard planes <= FrameLayout.maxPlanes, entries <= FrameSideData.maxEntries else {
-            throw SessionError(.parameter, "frame \(frameID) names \(planes) planes, \(entries) side data")
-        }
-        let layout = FrameLayout(planes: try reader.readPlanes(Int(planes), from: bytes))
-        let sideData = try reader.readSideData(Int(entries), from: bytes)
-        try reader.expectEnd(of: bytes)
-        guard Set(sideData.map(\.kind)).count == sideData.count else {
-            throw SessionError(.parameter, "frame \(frameID) has several side data of one kind")
-        }
-        frame = EncodeFrame(
-            frameID: frameID, pts: pts, duration: duration, poolID: poolID, flags: flags, baseFrameQP: baseFrameQP,
-            layout: layout, metadata: FrameMetadata(color: color, sideData: sideData))
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        var metadata = frame.metadata ?? FrameMetadata()
+        var planes = UInt8(clamping: frame.layout.planes.count)
+        var entries = UInt8(min(metadata.sideData.count, FrameSideData.maxEntries))
+        try frame.codeHead(&fields)
+        try fields.color(&metadata.color)
+        try fields.integer(&planes)
+        try fields.integer(&entries)
+        // Padding: the planes begin at a multiple of 8.
+        try fields.reserved(UInt32.self)
+        try frame.checkFlags(&fields)
+        try fields.check(
+            planes <= FrameLayout.maxPlanes && entries <= FrameSideData.maxEntries,
+            "frame \(frame.frameID) names \(planes) planes, \(entries) side data")
+        try fields.planes(&frame.layout, count: Int(planes))
+        try fields.sideData(&metadata.sideData, count: Int(entries))
+        try fields.end()
+        try fields.check(
+            Set(metadata.sideData.map(\.kind)).count == metadata.sideData.count,
+            "frame \(frame.frameID) has several side data of one kind")
+        frame.metadata = metadata
     }
 }
 
@@ -163,11 +153,10 @@ public struct CompleteFrames: SessionPayload, Hashable {
 
     public init(untilPTS: Int64 = .max) { self.untilPTS = untilPTS }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(untilPTS) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(untilPTS: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        untilPTS = try ByteReader.readOnly(Int64.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&untilPTS) }
 }
 
 /// Returns a packet's memory to the worker.
@@ -177,9 +166,8 @@ public struct ReleasePacket: SessionPayload, Hashable {
 
     public init(packetID: UInt64) { self.packetID = packetID }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(packetID) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(packetID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        packetID = try ByteReader.readOnly(UInt64.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&packetID) }
 }

@@ -6,34 +6,26 @@ public import HWDModel
 extension TransferFrame: SessionPayload {
     public static let opcode = Opcode.transferFrame
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(frameID)
-        writer.write(source.poolID)
-        writer.write(target.poolID)
-        writer.write(color)
-        writer.write(UInt8(clamping: source.layout.planes.count))
-        writer.write(UInt8(clamping: target.layout.planes.count))
-        writer.write(source.layout)
-        writer.write(target.layout)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        let nowhere = Place(poolID: 0, layout: FrameLayout(planes: []))
+        self = try Self(frameID: 0, source: nowhere, target: nowhere).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        let frameID = try reader.read(UInt64.self, from: bytes)
-        let sourcePool = try reader.read(UInt32.self, from: bytes)
-        let targetPool = try reader.read(UInt32.self, from: bytes)
-        let color = try reader.readColor(from: bytes)
-        let sourcePlanes = try reader.read(UInt8.self, from: bytes)
-        let targetPlanes = try reader.read(UInt8.self, from: bytes)
-        guard sourcePlanes <= FrameLayout.maxPlanes, targetPlanes <= FrameLayout.maxPlanes else {
-            throw SessionError(.parameter, "frame \(frameID) names \(sourcePlanes) and \(targetPlanes) planes")
-        }
-        let source = FrameLayout(planes: try reader.readPlanes(Int(sourcePlanes), from: bytes))
-        let target = FrameLayout(planes: try reader.readPlanes(Int(targetPlanes), from: bytes))
-        try reader.expectEnd(of: bytes)
-        self.init(
-            frameID: frameID, source: Place(poolID: sourcePool, layout: source),
-            target: Place(poolID: targetPool, layout: target), color: color)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        var sourcePlanes = UInt8(clamping: source.layout.planes.count)
+        var targetPlanes = UInt8(clamping: target.layout.planes.count)
+        try fields.integer(&frameID)
+        try fields.integer(&source.poolID)
+        try fields.integer(&target.poolID)
+        try fields.color(&color)
+        try fields.integer(&sourcePlanes)
+        try fields.integer(&targetPlanes)
+        try fields.check(
+            sourcePlanes <= FrameLayout.maxPlanes && targetPlanes <= FrameLayout.maxPlanes,
+            "frame \(frameID) names \(sourcePlanes) and \(targetPlanes) planes")
+        try fields.planes(&source.layout, count: Int(sourcePlanes))
+        try fields.planes(&target.layout, count: Int(targetPlanes))
     }
 }
 
@@ -54,18 +46,13 @@ public struct FrameTransferred: SessionPayload, Hashable {
         self.reason = reason
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(frameID)
-        writer.write(status.rawValue)
-        writer.write(UInt32(0))
-        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
-    }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(frameID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        frameID = try reader.read(UInt64.self, from: bytes)
-        status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        try reader.readReserved(UInt32.self, from: bytes)
-        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&frameID)
+        try fields.number(&status)
+        try fields.reserved(UInt32.self)
+        fields.text(&reason, maxBytes: Self.maxReasonBytes)
     }
 }

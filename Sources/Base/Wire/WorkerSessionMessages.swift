@@ -18,17 +18,13 @@ public struct Reply: SessionPayload, Hashable {
         self.body = body
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(sequence)
-        writer.write(status.rawValue)
-        writer.write(bytes: body)
-    }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(sequence: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        sequence = try reader.read(UInt32.self, from: bytes)
-        status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        body = reader.readRest(of: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&sequence)
+        try fields.number(&status)
+        try fields.bytes(&body, count: nil)
     }
 }
 
@@ -44,18 +40,15 @@ public struct AddArena: SessionPayload, Hashable {
         self.size = size
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(arenaID)
-        writer.write(UInt32(0))
-        writer.write(size)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(arenaID: 0, size: 0).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        arenaID = try reader.read(UInt32.self, from: bytes)
-        try reader.readReserved(UInt32.self, from: bytes)
-        size = try reader.read(UInt64.self, from: bytes)
-        try reader.expectEnd(of: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&arenaID)
+        try fields.reserved(UInt32.self)
+        try fields.integer(&size)
     }
 }
 
@@ -66,11 +59,10 @@ public struct FrameReleased: SessionPayload, Hashable {
 
     public init(frameID: UInt64) { self.frameID = frameID }
 
-    public func encode(into writer: inout ByteWriter) { writer.write(frameID) }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) { self = try Self(frameID: 0).reading(bytes) }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        frameID = try ByteReader.readOnly(UInt64.self, of: bytes)
-    }
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) { try fields.integer(&frameID) }
 }
 
 /// One coded picture: an access unit of length-prefixed NAL units (4-byte lengths), without parameter sets.
@@ -129,36 +121,27 @@ public struct Packet: SessionPayload, Hashable {
         self.temporalID = temporalID
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(packetID)
-        writer.write(frameID)
-        writer.write(pts)
-        writer.write(dts)
-        writer.write(duration)
-        writer.write(arenaID)
-        writer.write(flags.rawValue)
-        writer.write(offset)
-        writer.write(size)
-        writer.write(nalUnitType)
-        writer.write(temporalID)
-        writer.write(UInt16(0))
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(
+            packetID: 0, frameID: 0, pts: 0, dts: 0, duration: 0, arenaID: 0, flags: [], offset: 0, size: 0,
+            nalUnitType: 0, temporalID: 0
+        ).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        packetID = try reader.read(UInt64.self, from: bytes)
-        frameID = try reader.read(UInt64.self, from: bytes)
-        pts = try reader.read(Int64.self, from: bytes)
-        dts = try reader.read(Int64.self, from: bytes)
-        duration = try reader.read(Int64.self, from: bytes)
-        arenaID = try reader.read(UInt32.self, from: bytes)
-        flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        offset = try reader.read(UInt64.self, from: bytes)
-        size = try reader.read(UInt32.self, from: bytes)
-        nalUnitType = try reader.read(UInt8.self, from: bytes)
-        temporalID = try reader.read(UInt8.self, from: bytes)
-        try reader.readReserved(UInt16.self, from: bytes)
-        try reader.expectEnd(of: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&packetID)
+        try fields.integer(&frameID)
+        try fields.integer(&pts)
+        try fields.integer(&dts)
+        try fields.integer(&duration)
+        try fields.integer(&arenaID)
+        try fields.number(&flags)
+        try fields.integer(&offset)
+        try fields.integer(&size)
+        try fields.integer(&nalUnitType)
+        try fields.integer(&temporalID)
+        try fields.reserved(UInt16.self)
     }
 }
 
@@ -177,25 +160,24 @@ public struct QualityMetrics: SessionPayload, Hashable {
         self.meanSquaredError = meanSquaredError
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(packetID)
-        writer.write(frameID)
-        for value in [meanSquaredError.luma, meanSquaredError.chromaBlue, meanSquaredError.chromaRed] {
-            writer.write(value.bitPattern)
-        }
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(
+            packetID: 0, frameID: 0, meanSquaredError: MeanSquaredError(luma: 0, chromaBlue: 0, chromaRed: 0)
+        ).reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        packetID = try reader.read(UInt64.self, from: bytes)
-        frameID = try reader.read(UInt64.self, from: bytes)
-        var values: [Double] = []
-        for _ in 0..<3 { values.append(Double(bitPattern: try reader.read(UInt64.self, from: bytes))) }
-        try reader.expectEnd(of: bytes)
-        guard values.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
-            throw SessionError(.parameter, "the error of packet \(packetID) is not a number of at least 0")
-        }
-        meanSquaredError = MeanSquaredError(luma: values[0], chromaBlue: values[1], chromaRed: values[2])
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.integer(&packetID)
+        try fields.integer(&frameID)
+        try fields.double(&meanSquaredError.luma)
+        try fields.double(&meanSquaredError.chromaBlue)
+        try fields.double(&meanSquaredError.chromaRed)
+        try fields.end()
+        let (error, allowed) = (meanSquaredError, 0...Double.greatestFiniteMagnitude)
+        try fields.check(
+            allowed ~= error.luma && allowed ~= error.chromaBlue && allowed ~= error.chromaRed,
+            "the error of packet \(packetID) is not a number of at least 0")
     }
 }
 
@@ -214,14 +196,13 @@ public struct End: SessionPayload, Hashable {
         self.reason = reason
     }
 
-    public func encode(into writer: inout ByteWriter) {
-        writer.write(status.rawValue)
-        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
+    public func encode(into writer: inout ByteWriter) { writer.write(self) }
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        self = try Self(status: .ok, reason: "").reading(bytes)
     }
 
-    public init(decoding bytes: RawSpan) throws(SessionError) {
-        var reader = ByteReader()
-        status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
+    public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
+        try fields.number(&status)
+        fields.text(&reason, maxBytes: Self.maxReasonBytes)
     }
 }
