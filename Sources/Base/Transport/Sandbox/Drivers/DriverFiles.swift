@@ -122,7 +122,7 @@ extension DriverFiles {
         drivers.filter { $0.interface == interface }.map(\.path)
     }
 
-    /// The drivers of an interface that this process may not open; after the sandbox has closed, those that it blocks.
+    /// The drivers of an interface that this process may not open: after the sandbox closed, those that it blocks.
     public func refused(of interface: Interface) -> [RefusedDriver] {
         drivers.filter { $0.interface == interface }.compactMap { driver in
             for file in driver.files {

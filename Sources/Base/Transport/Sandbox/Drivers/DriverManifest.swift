@@ -62,7 +62,7 @@ public struct DriverManifest: Sendable {
         ((driver.map { [$0] } ?? []) + layers).filter(\.isOwnArchitecture).compactMap { $0.path.map(place(of:)) }
     }
 
-    /// A library's path: a relative one counts from the manifest's folder, and a bare name is left to the dynamic linker.
+    /// A library's path: a relative one starts at the manifest's folder; a bare name is left to the dynamic linker.
     public func place(of library: String) -> String {
         library.contains("/") && !library.hasPrefix("/") ? "\(path.parentFolder)/\(library)" : library
     }

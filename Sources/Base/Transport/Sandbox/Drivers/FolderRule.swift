@@ -3,8 +3,9 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 
-/// Folders too broad to grant to a driver, which needs single folders of them at most: those of users, of the system, and
-/// of the daemon.
+/// Folders that are too broad to grant to a driver: those of users, of the system and of the daemon.
+///
+/// Single folders beneath them may be granted.
 public enum SharedTrees {
     private static let paths = [
         "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run",

@@ -6,7 +6,7 @@ struct LinkerCache: Sendable {
     private var bytes: [UInt8] = []
     /// Where the header begins; the offsets of names and files count from there.
     private var start = 0
-    /// The offset of the first entry of each name; its other entries, for other processor features, follow that one.
+    /// The offset of each name's first entry; its other entries, for other processor features, follow that one.
     private var entries: [ArraySlice<UInt8>: Int] = [:]
 
     private static let magic = Array("glibc-ld.so.cache1.1".utf8)
