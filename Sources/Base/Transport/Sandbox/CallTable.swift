@@ -135,7 +135,7 @@ struct CallTable: Sendable {
             CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
         ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
-        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Caches on disk try
+        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Disk caches try
         // to set modes and times of their files, which no version of Landlock restricts.
         + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
 

@@ -167,7 +167,7 @@ final class Prober {
             let result = ProbeRecord.Result(
                 id: progress.path, verified: false, reason: reason, passing: .fatal, cause: state.cause)
             guard let record = record(after: progress, result, job) else { return finish(job, end.outcome) }
-            // What was found before the crash counts, even if everything was to be tried anew.
+            // What was found before the crash counts, even if everything was to be tried again.
             next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
             queue.insertFirst(next)
         }

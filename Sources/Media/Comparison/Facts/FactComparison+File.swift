@@ -40,7 +40,7 @@ extension FactComparison {
     /// The numbers of a file's streams beside the video, audio and subtitles, with contents and codecs.
     private static func others(_ file: FileFacts) -> [(number: Int, kind: String)] {
         let videos = file.info.video.filter { $0.stream != file.video.streamIndex }
-        // Titles of chapters belong to those; a timecode is written anew.
+        // Titles of chapters belong to those; a timecode is regenerated.
         let others = file.info.otherStreams.filter { stream in
             !["audio", "subtitle"].contains(stream.content) && stream.tag != "tmcd"
                 && !(file.chapters.count > 0 && stream.codec == "bin_data")

@@ -5,8 +5,8 @@ internal import HWDEdits
 extension OutputFormat {
     /// Whether readers can decode what libavformat's muxer writes for a codec.
     ///
-    /// That for MPEG-TS writes unknown codecs as private data, and NUT stores no block sizes, which decoders such as
-    /// WMA's need.
+    /// The MPEG-TS muxer writes unknown codecs as private data, and NUT stores no block sizes, which decoders such
+    /// as WMA's need.
     func isKnown(_ codec: AVCodecID) -> Bool {
         switch self {
         case .mpegts: Self.codecsOfMPEGTS.contains(codec.rawValue)

@@ -104,8 +104,9 @@ struct DispatchShape {
 
     /// The shape for a target.
     ///
-    /// On a GPU, neighboring invocations store adjacent words, as many as one store instruction holds: across a bus,
-    /// gaps multiply the time (docs/performance.md). On a CPU, an invocation with more pixels repeats less work.
+    /// On a GPU, neighboring invocations store adjacent words, as many as one store instruction holds: gaps
+    /// multiply the time of stores across a bus (docs/performance.md). On a CPU, invocations with more pixels
+    /// repeat less work.
     init(_ target: PixelFormat, isSoftware: Bool) {
         workgroup = isSoftware ? (16, 1) : (32, 4)
         pixels =
