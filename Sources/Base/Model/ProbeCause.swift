@@ -46,7 +46,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case driverRefused = "driver_refused"
     /// NVIDIA's kernel module is not loaded.
     case nvidiaModule = "nvidia_module"
-    /// NVIDIA's module for render nodes is not loaded, or does not make any.
+    /// NVIDIA's module for render nodes, nvidia-drm, is not loaded or creates none.
     case nvidiaModeset = "nvidia_modeset"
     /// NVIDIA's card is driven by nouveau.
     case nouveau
@@ -54,7 +54,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case nvidiaVersion = "nvidia_version"
     /// NVIDIA's libraries are where the dynamic linker does not look.
     case nvidiaFolder = "nvidia_folder"
-    /// A container has NVIDIA's nodes, and not its libraries.
+    /// A container has NVIDIA's device nodes but not its libraries.
     case nvidiaCapabilities = "nvidia_capabilities"
     /// The node that CUDA and NVIDIA's decoder need does not exist.
     case nvidiaMemory = "nvidia_uvm"

@@ -192,7 +192,7 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let scalingMode = PropertyKey(rawValue: "ScalingMode")
 
     // MARK: State
-    /// Whether the client keeps frames so that the session goes on where its process fails; boolean (own key).
+    /// Whether the client keeps frames so that the session continues where its process fails; boolean (own key).
     public static let replaysAfterFailure = PropertyKey(rawValue: "ReplaysAfterFailure")
     /// Which of a hardware encoder's pictures are decoded and compared with their frames; `sampled`, `all`, `off` (own key).
     public static let verifyOutput = PropertyKey(rawValue: "VerifyOutput")

@@ -48,7 +48,7 @@ public import HWDModel
         try check(position == size, "a message has \(size - position) bytes too many")
     }
 
-    /// Moves on by `count` bytes and returns where they begin.
+    /// Advances by `count` bytes and returns their offset.
     private mutating func take(_ count: Int) throws(SessionError) -> Int {
         try check(0...size - position ~= count, "a message of \(size) bytes is too short")
         defer { position += count }

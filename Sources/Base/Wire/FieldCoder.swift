@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import HWDModel
 
-/// A direction of coding, so that one list of fields serves the reader and the writer of a message.
+/// A reader or a writer of a message's fields, so that one list of fields serves both.
 ///
-/// A reader stores the values, a writer codes them. Fields are little-endian, one after the other.
+/// A reader stores into the values, a writer appends them. Fields are little-endian, one after the other.
 public protocol FieldCoder {
-    /// What a payload can be refused with; a writer refuses none.
+    /// The error for a payload that is refused; `Never` for a writer.
     associatedtype Failure: Error
     var isReading: Bool { get }
     /// Bytes of the payload so far.
@@ -22,7 +22,7 @@ public protocol FieldCoder {
 }
 
 extension FieldCoder {
-    /// A number that stands for a value, whatever it is.
+    /// The raw value of a type that accepts every number, such as an option set.
     mutating func number<T: RawRepresentable>(_ value: inout T) throws(Failure)
     where T.RawValue: FixedWidthInteger & BitwiseCopyable {
         var number = value.rawValue
@@ -58,7 +58,7 @@ extension FieldCoder {
         if isReading { layout = FrameLayout(planes: planes) }
     }
 
-    /// A color description, 5 bytes; returns that of `full_range`.
+    /// A color description, 5 bytes; returns the `full_range` byte, of which the caller may check the value.
     @discardableResult
     mutating func color(_ color: inout ColorDescription) throws(Failure) -> UInt8 {
         let noChromaLocation = UInt8.max

@@ -133,10 +133,10 @@ public enum IsStillEncodeSupported: ControlMethod {
         public var hardware: Bool
         /// The encoder that such a session would use; nil where the file cannot be written.
         public var encoderID: String?
-        /// Samples of a coded picture; nil where no size is asked about.
+        /// Samples of a coded picture; nil where no size is given.
         public var tileWidth: Int?
         public var tileHeight: Int?
-        /// Coded pictures in a row and in a column; nil where no size is asked about.
+        /// Coded pictures in a row and in a column; nil where no size is given.
         public var columns: Int?
         public var rows: Int?
         /// Why hardware is not used, or why the file cannot be written.

@@ -47,7 +47,7 @@ public enum ProbeReport: Codable, Sendable {
     case answer(ProbeAnswer)
 }
 
-/// A driver that is installed and that its sandbox keeps from being opened.
+/// A driver that is installed and that the sandbox keeps a process from opening.
 public struct RefusedDriver: Codable, Hashable, Sendable {
     /// The driver's manifest, or its library where it has none.
     public var driver: String

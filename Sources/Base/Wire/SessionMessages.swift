@@ -16,9 +16,10 @@ public protocol SessionPayload: Sendable {
 }
 
 extension SessionPayload {
-    /// Itself, with the fields of `bytes`.
+    /// A copy with the fields of `bytes`.
     ///
-    /// Every type calls it and `ByteWriter.write`, because only inside this module code is made for each type and coder.
+    /// Every type calls this and `ByteWriter.write` itself: they are specialized for a type and a coder only inside
+    /// this module.
     func reading(_ bytes: RawSpan) throws(SessionError) -> Self {
         try unsafe bytes.withUnsafeBytes { bytes throws(SessionError) in
             var (value, reader) = unsafe (self, ByteReader(bytes))

@@ -29,7 +29,7 @@ extension TransferFrame: SessionPayload {
     }
 }
 
-/// The answer to a frame; the client may touch both its places again.
+/// The answer to a frame; the client may use the memory of its source and target again.
 public struct FrameTransferred: SessionPayload, Hashable {
     public static let opcode = Opcode.frameTransferred
     /// The limit of `reason` in bytes of UTF-8.

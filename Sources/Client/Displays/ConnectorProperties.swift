@@ -31,7 +31,7 @@ public struct ConnectorProperties: Hashable, Sendable, Encodable {
     }
 }
 
-/// Why a card's connectors cannot be asked.
+/// Why a card's connectors cannot be read.
 struct CardFailure: Error, Hashable {
     let reason: String
 }

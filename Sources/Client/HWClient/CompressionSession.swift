@@ -9,10 +9,11 @@ public import HWDWire
 /// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
 /// It also does so after a call that waits for a reply, because events may have come with it.
 ///
-/// Where the session's process crashes, hangs or fails, the session goes on in another one: every frame still gets one
-/// packet, with its own presentation time and decoding times that rise. The stream continues with an IDR picture, and perhaps
-/// with another format description. For that the session keeps frames until their packets come, up to 512 MiB, unless the
-/// property `ReplaysAfterFailure` is false. The call that meets the failure returns when the new process has the frames.
+/// Where the session's process crashes, hangs or fails, the session continues in another one: every frame still
+/// gets one packet, with its own presentation time and decoding times that rise. The stream continues with an IDR
+/// picture, and perhaps with another format description. For that the session keeps frames until their packets
+/// come, up to 512 MiB, unless the property `ReplaysAfterFailure` is false. The call that meets the failure returns
+/// when the new process has the frames.
 public final class CompressionSession {
     /// A result.
     public enum Event {
@@ -31,7 +32,7 @@ public final class CompressionSession {
     /// Creates a session; returns when the daemon has chosen its encoder.
     ///
     /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or
-    ///   why the daemon cannot be asked.
+    ///   why the daemon cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
@@ -40,7 +41,7 @@ public final class CompressionSession {
 
     /// The reply to Create: the encoder, whether it is hardware, why not, and the credits.
     ///
-    /// Where the session goes on in another process, this is the reply about that one, with its own id.
+    /// Where the session continues in another process, this is the reply about that one, with its own id.
     public var created: CreateCompressionSession.Reply { replay.client.created }
 
     /// How often the session continued in another process.
@@ -55,9 +56,9 @@ public final class CompressionSession {
 
     /// Registers a pool; frames may then name `poolID`.
     ///
-    /// The session may keep `spared` slots, after the encoder has read them, until their packets come; it copies other frames
-    /// that it needs to go on where its process fails. With spared slots `nextEvent` also returns, with nil, when
-    /// `framesInFlight` has fallen without an event.
+    /// The session may keep `spared` slots, after the encoder has read them, until their packets come; it copies
+    /// other frames that it needs to continue where its process fails. With spared slots `nextEvent` also returns,
+    /// with nil, when `framesInFlight` has fallen without an event.
     public func addPool(_ pool: FramePool, id poolID: UInt32, sparing spared: Int = 0) throws(ClientError) {
         try replay.addPool(pool.memory, id: poolID, sparing: spared)
     }

@@ -66,7 +66,7 @@ public final class Daemon: Sendable {
 
     /// Calls a method on a new connection and waits for the reply.
     ///
-    /// - Throws: the daemon's error, or why the daemon cannot be asked.
+    /// - Throws: the daemon's error, or why the daemon cannot be reached.
     public func call<M: ControlMethod>(
         _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) -> M.Reply {
@@ -79,19 +79,19 @@ public final class Daemon: Sendable {
 
     /// What the daemon's protocol offers, and its limits.
     ///
-    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func features() throws(ClientError) -> GetFeatures.Reply { try call(GetFeatures.self, Empty()) }
 
     /// The decoders that sessions may use, hardware first.
     ///
-    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func decoders() throws(ClientError) -> [DecoderDescription] {
         try call(ListDecoders.self, Empty()).decoders
     }
 
     /// Whether a compression session that requires hardware would get it; waits up to 15 s for hardware to be verified.
     ///
-    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func isHardwareEncodeSupported(
         _ question: HardwareQuestion
     ) throws(ClientError) -> IsHardwareEncodeSupported.Reply {
@@ -101,7 +101,7 @@ public final class Daemon: Sendable {
     /// Whether a decompression session that requires hardware would get it; waits up to 15 s for hardware to be verified.
     ///
     /// VideoToolbox's VTIsHardwareDecodeSupported, with the bit depth and the size as well.
-    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func isHardwareDecodeSupported(
         _ question: HardwareQuestion
     ) throws(ClientError) -> IsHardwareDecodeSupported.Reply {
@@ -110,7 +110,7 @@ public final class Daemon: Sendable {
 
     /// Whether a HEIC file can be written, and whether hardware codes it; waits up to 15 s for hardware to be verified.
     ///
-    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func isStillEncodeSupported(
         _ question: StillQuestion
     ) throws(ClientError) -> IsStillEncodeSupported.Reply {

@@ -10,10 +10,11 @@ public import HWDWire
 /// calls `nextEvent(timeout: .zero)` until it returns nil. It also does so after a call that waits for a reply,
 /// because events may have come with it.
 ///
-/// Where the session's process crashes, hangs or fails, the session goes on in another one, three times at most: every picture
-/// and report comes once, and pictures are the same. For that the session keeps its packets since the last key frame before
-/// which every picture came, up to 64 MiB, unless the property `ReplaysAfterFailure` is false. Pictures that the app holds
-/// stay valid. The call that meets the failure returns when the new process is there.
+/// Where the session's process crashes, hangs or fails, the session continues in another one, three times at most:
+/// every picture and report comes once, and pictures are the same. For that the session keeps its packets since the
+/// last key frame before which every picture came, up to 64 MiB, unless the property `ReplaysAfterFailure` is
+/// false. Pictures that the app holds stay valid. The call that meets the failure returns when the new process is
+/// there.
 public final class DecompressionSession {
     /// A result.
     public enum Event {
@@ -54,7 +55,7 @@ public final class DecompressionSession {
     /// Creates a session; returns when the daemon has chosen its decoder.
     ///
     /// - Throws: the session's error (`CouldNotFindVideoDecoder`, `VideoDecoderNotAvailableNow`,
-    ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be asked.
+    ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateDecompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
@@ -63,7 +64,7 @@ public final class DecompressionSession {
 
     /// The reply to Create: the decoder, whether it is hardware, why not, and the credits.
     ///
-    /// Where the session goes on in another process, this is the reply about that one, with its own id.
+    /// Where the session continues in another process, this is the reply about that one, with its own id.
     public var created: CreateDecompressionSession.Reply { replay.client.created }
 
     /// How often the session continued in another process.

@@ -68,7 +68,7 @@ final class SessionClient<Receiver: SessionReceiver> {
     /// Sequence numbers of the messages whose answers are events.
     private var finishing: Set<UInt32> = []
 
-    /// How often a session is asked for, where connections are closed without a reply.
+    /// How often a session is requested, where connections are closed without a reply.
     private static var maxAttempts: Int { 3 }
 
     init(

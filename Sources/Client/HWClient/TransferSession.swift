@@ -9,8 +9,8 @@ public import HWDWire
 /// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
 /// It also does so after a call that waits for a reply, because events may have come with it.
 ///
-/// Where the session's process dies or hangs, the session goes on in another one, which converts the frames without an answer
-/// again; three times, and not where a frame in flight may have overwritten the source of one.
+/// Where the session's process dies or hangs, the session continues in another one, which converts the frames
+/// without an answer again; three times, and not where a frame in flight may have overwritten the source of one.
 public final class TransferSession {
     /// A result.
     public enum Event: Sendable {
@@ -25,7 +25,7 @@ public final class TransferSession {
     /// Creates a session; returns when the daemon has chosen its converter.
     ///
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the
-    ///   daemon cannot be asked.
+    ///   daemon cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
@@ -34,7 +34,7 @@ public final class TransferSession {
 
     /// The reply to Create: the device, why it is no GPU, and the credits.
     ///
-    /// Where the session goes on in another process, this is the reply about that one, with its own id.
+    /// Where the session continues in another process, this is the reply about that one, with its own id.
     public var created: CreateTransferSession.Reply { replay.client.created }
 
     /// How often the session continued in another process.

@@ -17,7 +17,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case damaged
         /// The file has no such item, or the picture no such auxiliary one.
         case noSuchPicture
-        /// The file, or what was asked for, needs something that this library lacks, or exceeds its limits.
+        /// The file, or what was requested, needs something that this library lacks, or exceeds its limits.
         case unsupported
         /// A parameter is wrong.
         case parameter
@@ -29,7 +29,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case noHardware
         /// The task was canceled, or `isCancelled` returned true.
         case cancelled
-        /// The daemon cannot be asked, or a session failed.
+        /// The daemon cannot be reached, or a session failed.
         case client(ClientError.Code)
         /// A fault inside this library or a session's process.
         case fault

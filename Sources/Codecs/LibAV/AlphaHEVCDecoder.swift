@@ -42,7 +42,7 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
     ) throws(SessionError) {
         var inner = options
         inner.target = .yu12
-        // Both layers' decoders share the threads that are asked for.
+        // Both layers' decoders share the threads that are requested.
         if options.threads > 1 { inner.threads = options.threads / 2 }
         self.options = inner
         scratch = ScratchMemory(of: memory)

@@ -251,7 +251,7 @@ final class X265Parameters {
         if let qp = configuration.maxQP { pointer.pointee.rc.qpMax = Int32(qp) }
     }
 
-    /// Makes key frames alone cost what they need, with the quantizer that was asked for.
+    /// Makes key frames alone cost what they need, with the quantizer that was requested.
     ///
     /// x265 looks ahead for references that no picture has, and codes key frames with a QP that is 3 lower (ipratio).
     private func setStills() {

@@ -26,7 +26,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     private let state: Mutex<CompressionAdmission>
     /// Whether frames are converted or scaled, which a GPU may do.
     private let convertsFrames: Bool
-    /// Whether the session goes on where another one failed.
+    /// Whether the session continues where another one failed.
     private let isContinuation: Bool
 
     /// Answers the Create call; a refused call ends the process.

@@ -69,7 +69,7 @@ struct HardwareProbe {
         return ProbeAnswer(node: node.description)
     }
 
-    /// The driver that libva tried and that the sandbox keeps away; nil where that is not why it failed.
+    /// The driver that libva tried and that the sandbox blocks; nil where it failed for another reason.
     private func refusedDriver(_ error: VAError) -> RefusedDriver? {
         drivers.refused(of: .vaapi).first { refused in
             [error.message, error.missingFile].contains { $0?.contains(refused.driver) == true }

@@ -4,7 +4,7 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Faults of the manifests of Vulkan's drivers, which its loader passes over or reports as something else.
+/// Faults of the manifests of Vulkan's drivers, which its loader ignores or reports as something else.
 enum VulkanManifests {
     /// What is wrong with a manifest.
     typealias Fault = (cause: ProbeCause, reason: String)
@@ -38,11 +38,11 @@ enum VulkanManifests {
         return hasDriver ? nil : unloadable
     }
 
-    /// That the sandbox keeps drivers away; nil where it keeps none.
+    /// The fault that the sandbox blocks drivers; nil where it blocks none.
     ///
     /// - Parameters:
-    ///   - refused: the drivers that it keeps away.
-    ///   - count: the drivers that are installed.
+    ///   - refused: the drivers that it blocks.
+    ///   - count: the number of drivers that are installed.
     static func fault(_ refused: [RefusedDriver], installed count: Int) -> Fault? {
         guard let first = refused.first else { return nil }
         let names = refused.prefix(3).map { $0.driver.printable(maxBytes: 100) }.joined(separator: ", ")

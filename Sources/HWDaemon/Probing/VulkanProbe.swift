@@ -17,7 +17,7 @@ enum VulkanProbe {
     ) -> ProbeAnswer {
         let (refused, others) = (drivers.refused(of: .vulkan), drivers.refused(of: .other))
         let places = ManifestPlaces()
-        // No file's stamp shows that a refused one can be opened now: the answer is not to be used again.
+        // Stamps do not show when the sandbox admits a file again, so an answer with refused drivers is not reused.
         func stamps() -> [FileStamp] { refused.isEmpty ? LoadedFiles.stamps(VulkanFiles.paths(places)) : [] }
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The coded pictures since an IDR picture, so that a decoder that was asked for all its pictures can be replaced.
+/// The coded pictures since an IDR picture, so that a decoder that was drained can be replaced.
 struct CodedVideoSequence {
     struct Picture {
         var pts: Int64

@@ -12,7 +12,7 @@ internal import HWDWire
 struct OutputChecker {
     private let memory: SampleMemory
     private var rule = WrongPictureRule()
-    /// Of the present group of pictures; nil before the first, and after all its pictures were asked for.
+    /// The present group's decoder; nil before the first group, and after the decoder was drained.
     private var decoder: ReferenceDecoder?
     private var group: CodedVideoSequence?
     /// Presentation times of the pictures inside the decoder, and the frames' luma.

@@ -6,7 +6,8 @@ internal import HWDWire
 /// Decides when a worker ends its session by itself: because the client has not prepared it in time, or because the
 /// broker was killed.
 ///
-/// Without a broker nobody counts the session or notices that it hangs, so it may go on only while it makes progress.
+/// Without a broker nobody counts the session or notices that it hangs: it may continue only while it makes
+/// progress.
 struct LifetimeRule {
     /// What changes while a session does anything.
     struct Activity: Equatable {
@@ -48,7 +49,7 @@ struct LifetimeRule {
         return orphaned != nil
     }
 
-    /// Why the session must end now, with the status for its client; nil if it may go on.
+    /// Why the session must end now, with the status for its client; nil if it may continue.
     func end(_ kind: SessionKind, now: MonotonicTime) -> SessionError? {
         if let orphaned, now >= orphaned + .seconds(limits.orphanSeconds) {
             return SessionError(

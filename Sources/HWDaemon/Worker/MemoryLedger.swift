@@ -28,7 +28,7 @@ public final class MemoryLedger: Sendable {
         var refusal: SessionError?
     }
 
-    /// The least that is asked for beyond the need.
+    /// The least that is requested beyond the need.
     private static let step: UInt64 = 16 << 20
 
     private let kind: SessionKind

@@ -5,7 +5,7 @@ public import HWDMetadata
 internal import HWDModel
 
 extension AskedChanges {
-    /// The same changes, with the part of the input that a copy has which begins with a key frame (`CopyCut`).
+    /// The same changes, for the part that a copy has: it begins with a key frame (`CopyCut`).
     ///
     /// - Parameter isInterrupted: polled between packets.
     /// - Throws: errors of reading.

@@ -3,7 +3,7 @@ public import HWDEdits
 public import HWDMetadata
 public import HWDModel
 
-/// The changes that an output was made with: a loss of them is expected.
+/// The changes that were requested for an output; what they drop is expected to be missing.
 public struct AskedChanges: Hashable, Sendable {
     /// The items of a receipt that may be lost, with what each compares.
     public static let items: [(name: String, meaning: String)] = [
@@ -58,7 +58,7 @@ public struct AskedChanges: Hashable, Sendable {
     /// Whether the input was only copied, so that its coded pictures must be the same.
     public var isCopy = false
 
-    /// Nothing was asked for.
+    /// No changes.
     public init() {}
 
     /// Parses a list such as `size,hdr=sdr,max-level=0`.
@@ -166,7 +166,7 @@ public struct AskedChanges: Hashable, Sendable {
         let unfounded: Set = change == .points ? metadata : change == .samples ? dynamic : []
         if names.contains("color"), unfounded.contains(name) { return "requested: color" }
         if let maxLevel, name == "levels" { return "requested: max-level=\(maxLevel)" }
-        // What is said about places in the picture, or about all of it, does not hold for a part of it.
+        // Metadata about regions of the picture, or about all of it, does not hold for a part of it.
         if crop != nil || rotation != 0, dynamic.contains(name) || name == "size" {
             return "requested: \(crop != nil ? "crop" : "rotate")"
         }

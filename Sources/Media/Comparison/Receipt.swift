@@ -4,7 +4,7 @@
 public enum ReceiptVerdict: String, Hashable, Sendable, Encodable {
     /// The output has the same.
     case kept
-    /// The output has it in another form, which shows the same or was asked for.
+    /// The output has it in another form, which shows the same or was requested.
     case changed
     /// The output lacks it, or has something else in its place.
     case lost
@@ -74,7 +74,7 @@ public struct Receipt: Hashable, Sendable, Encodable {
     public var output: String
     /// The number of losses that were not asked for.
     public var faults: Int { items.count { $0.isFault } }
-    /// What was asked for.
+    /// What was requested.
     public var asked: [String]
     /// What the files hold, in the order of the text.
     public internal(set) var items: [ReceiptItem] = []

@@ -12,21 +12,16 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     /// A byte stream of HEVC alone (H.265 Annex B).
     case hevc
 
-    /// What sets one format apart.
+    /// A row of the table of formats; the properties below say what its columns mean.
     private struct Traits {
-        /// The name in messages.
         var title: String
-        /// The extension of its files.
         var fileExtension: String
-        /// libavformat's name of the muxer.
         var muxer: String
-        /// Whether NAL units are behind start codes, and not behind their lengths.
         var hasStartCodes = false
-        /// Whether it has boxes; sample entries are then `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
+        /// Whether it consists of boxes (ISO/IEC 14496-12).
         var hasBoxes = false
         var storesChapters = false
         var storesMetadata = false
-        /// Whether decoding times are stored, and cannot be negative.
         var needsPositiveTimes = false
     }
 
@@ -101,7 +96,7 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     public var isMovie: Bool { self == .mov || self == .mp4 }
     /// Whether it holds nothing but pictures.
     public var isByteStream: Bool { self == .hevc }
-    /// Whether NAL units are behind start codes, and not behind their lengths.
+    /// Whether start codes precede NAL units (H.265 Annex B), not their lengths.
     package var hasStartCodes: Bool { traits.hasStartCodes }
     /// Whether sample entries are `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
     package var isHVC1: Bool { traits.hasBoxes }
@@ -111,6 +106,6 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     package var storesChapters: Bool { traits.storesChapters }
     /// Whether it stores the file's metadata.
     package var storesMetadata: Bool { traits.storesMetadata }
-    /// Whether decoding times are stored, and cannot be negative.
+    /// Whether it stores decoding times, and none below zero.
     package var needsPositiveTimes: Bool { traits.needsPositiveTimes }
 }

@@ -117,8 +117,8 @@ public struct PictureOrientation: Hashable, Sendable {
                     let line = unsafe source.base + (reversesRows ? shown.height - 1 - row : row) * down
                     let written = unsafe target.base + row * target.stride
                     for column in left..<min(left + Self.block, shown.width) {
-                        let place = reversesColumns ? shown.width - 1 - column : column
-                        let sample = unsafe (line + place * across).loadUnaligned(as: Sample.self)
+                        let sourceColumn = reversesColumns ? shown.width - 1 - column : column
+                        let sample = unsafe (line + sourceColumn * across).loadUnaligned(as: Sample.self)
                         unsafe (written + column * step).storeBytes(of: sample, as: Sample.self)
                     }
                 }

@@ -28,9 +28,9 @@ public struct TimeRange: Hashable, Sendable {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard (1...3).contains(parts.count) else { return nil }
         var total: Int64 = 0
-        for (place, part) in parts.enumerated() {
-            let isLast = place == parts.count - 1
-            guard let value = number(part, allowsFraction: isLast), place == 0 || value < 60_000_000 else {
+        for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1
+            guard let value = number(part, allowsFraction: isLast), index == 0 || value < 60_000_000 else {
                 return nil
             }
             total = total * 60 + value

@@ -77,7 +77,7 @@ public struct ShotDetector: Sendable {
             return true
         }
         let isJump = distance >= Self.minDistance && distance >= Self.minRatio * recent
-        // A jump starts the mean anew.
+        // A jump restarts the mean.
         recent = isJump ? 0 : recent * 0.75 + distance * 0.25
         return isJump
     }

@@ -9,11 +9,15 @@ public enum AlphaChannelMode: String, CaseIterable, Hashable, Sendable {
 }
 
 extension AlphaChannelMode {
-    /// A video-range sample in this mode, from one in the other.
+    /// Converts a video-range sample to this mode from the other.
     ///
-    /// It is multiplied by `alpha` of `opaque`, or divided, around `zero`: black for luma, no difference for
-    /// chroma. Halves are rounded away from `zero`. Alpha 0 keeps no color, and divided values are clamped to the
-    /// nominal range: at low alpha, rounding errors alone would exceed it by far.
+    /// Its distance from `zero` is multiplied or divided by `alpha / opaque`; halves are rounded away from `zero`.
+    /// Straight samples with alpha 0 become `zero`, and others are clamped to the nominal range, which rounding
+    /// errors would exceed by far at low alpha.
+    ///
+    /// - Parameters:
+    ///   - opaque: the largest alpha.
+    ///   - zero: black for luma, the center for chroma.
     @inlinable
     public func converted(
         _ value: Int, alpha: Int, opaque: Int, zero: Int, nominal: ClosedRange<Int>

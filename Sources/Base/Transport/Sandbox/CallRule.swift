@@ -36,7 +36,7 @@ struct ArgumentTest: Hashable, Sendable {
     /// Whether all of some bits are set.
     static func bits(_ argument: Int, _ set: Int32) -> ArgumentTest { bits(argument, of: set, are: set) }
 
-    /// Whether the bits of a mask have a value.
+    /// Whether an argument, under a mask, has a value.
     static func bits(_ argument: Int, of mask: Int32, are value: Int32) -> ArgumentTest {
         ArgumentTest(
             argument, mask: UInt64(UInt32(bitPattern: mask)), value: UInt64(UInt32(bitPattern: value)))

@@ -42,8 +42,8 @@ struct CallTable: Sendable {
             rows += driver
             rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
-        // Landlock knows this right from version 3 on; without it what may be read could be emptied. A file that is opened
-        // for writing needs the right to write.
+        // Before version 3, Landlock does not restrict O_TRUNC, which could empty a file that may only be read.
+        // Opening a file for writing needs the right to write.
         let emptying = CallRule.refuse(EACCES)
         rows += [("open", 1), ("openat", 2)].map { name, flags in
             let test: ArgumentTest =
@@ -135,8 +135,8 @@ struct CallTable: Sendable {
             CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
         ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
-        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Caches on disk set modes and
-        // times of their files, which Landlock restricts nowhere.
+        // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Disk caches try
+        // to set modes and times of their files, which no version of Landlock restricts.
         + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
 
     /// Calls that a cache on disk needs.

@@ -46,7 +46,7 @@ struct FileRules: Hashable, Sendable {
 
     /// The rules of a policy.
     ///
-    /// - Parameter drivers: what drivers read elsewhere than in the system's folders.
+    /// - Parameter drivers: the drivers' files outside of the system's folders.
     init(_ request: SandboxRequest, _ drivers: DriverFiles = DriverFiles()) {
         rows =
             Self.system.map { Row(path: $0, rights: .read) } + [
@@ -70,7 +70,7 @@ struct FileRules: Hashable, Sendable {
         "/proc/sys/kernel", "/dev/urandom",
     ]
 
-    /// What libva, Mesa, Intel's and NVIDIA's drivers and the Vulkan loader read at places that none of them changes.
+    /// What libva, Mesa, Intel's and NVIDIA's drivers and the Vulkan loader read at fixed paths.
     private static let driver = [
         "/usr/local/lib", "/etc/libva.conf", "/etc/drirc", "/usr/share/drirc.d", "/usr/share/libdrm", "/etc/vulkan",
         "/usr/share/vulkan", "/usr/local/share/vulkan", "/usr/share/glvnd", "/etc/glvnd", "/usr/share/nvidia",

@@ -21,7 +21,7 @@ public enum Sandbox {
         try install(CallTable.start(process: getpid()), onlyReports: mode == .report)
     }
 
-    /// Applies a policy, and leads the caches of drivers to the request's folder.
+    /// Applies a policy, and sets the variables by which drivers keep their caches in the request's folder.
     ///
     /// Landlock restricts the calling thread and those it starts, so no other thread may exist when the first policy is applied. Threads
     /// that a driver left behind keep its files when a second one narrows it; the system calls are narrowed for all threads.
@@ -96,13 +96,13 @@ public enum Sandbox {
     private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }
 
-/// The variables that name the folder and the size of what drivers keep of their work.
+/// The variables that set the folder and the size of drivers' caches.
 private enum DriverCacheVariables {
-    /// Of Mesa, of NVIDIA's compiler of shaders, of CUDA's, and of everything else, as `PipelineCacheFile`.
+    /// For Mesa, for NVIDIA's shaders, for CUDA, and for everything else, such as `PipelineCacheFile`.
     private static let folders = [
         "MESA_SHADER_CACHE_DIR", "__GL_SHADER_DISK_CACHE_PATH", "CUDA_CACHE_PATH", "XDG_CACHE_HOME",
     ]
-    /// 128 MiB each, in the units of each.
+    /// 128 MiB each, in the form that each variable takes.
     private static let sizes = [
         "MESA_SHADER_CACHE_MAX_SIZE": "128M", "__GL_SHADER_DISK_CACHE_SIZE": "134217728",
         "CUDA_CACHE_MAXSIZE": "134217728",

@@ -178,7 +178,7 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
     public var softwareStallSeconds: Double
     /// Seconds within which a client registers a pool or prepares the session; 0: no limit.
     public var prepareSeconds: Double
-    /// Seconds for which a session may go on after the broker was killed.
+    /// Seconds for which a session may continue after the broker was killed.
     public var orphanSeconds: Double
     /// Bytes that the session may take until it asks for more; nil for no limit.
     public var memoryBytes: UInt64?

@@ -34,9 +34,9 @@ public struct HDREditOutcome: Hashable, Sendable {
     public enum Action: Int, Hashable, Sendable, Comparable {
         /// The same bytes.
         case keep
-        /// The rest is kept; what depends on the picture is made anew.
+        /// The rest is kept; what depends on the picture is regenerated.
         case recompute
-        /// Made anew as a whole, or dropped by who cannot.
+        /// Regenerated as a whole, or dropped by what cannot do that.
         case replace
         case drop
 
@@ -49,7 +49,7 @@ public struct HDREditOutcome: Hashable, Sendable {
     public var contentLight = Action.keep
     public var ambientViewing = Action.keep
 
-    /// Whether levels 1 and 4 of an RPU are measured anew.
+    /// Whether levels 1 and 4 of an RPU are measured again.
     public var measuresLight = false
     /// Whether level 5 of an RPU changes.
     public var changesActiveArea = false

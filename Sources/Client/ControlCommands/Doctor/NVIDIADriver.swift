@@ -3,7 +3,7 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 
-/// NVIDIA's cards on this machine, and what of their driver is there.
+/// NVIDIA's cards on this machine, and the parts of their driver that are installed.
 struct NVIDIADriver: Hashable {
     /// A fault of the driver's installation, as a sentence.
     struct Fault: Hashable {
@@ -16,15 +16,15 @@ struct NVIDIADriver: Hashable {
     /// The version of NVIDIA's kernel module; nil where it is not loaded.
     private var module: String?
     private var drmIsLoaded = false
-    /// Whether nvidia-drm makes nodes; nil where that is not known.
+    /// Whether nvidia-drm creates render nodes; nil where that is not known.
     private var drmMakesNodes: Bool?
-    /// Whether the driver's main node, and the one for memory that CUDA shares, exist.
+    /// Whether /dev/nvidiactl exists, and /dev/nvidia-uvm, which CUDA and the decoder need.
     private var (hasNode, hasMemoryNode) = (false, false)
     /// The versions of the libraries in each folder.
     private var libraries: [String: Set<String>] = [:]
     /// Those of these folders in which the dynamic linker looks.
     private var searched: Set<String> = []
-    /// What a container's runtime mounted of the driver; nil where nothing says.
+    /// NVIDIA_DRIVER_CAPABILITIES, by which a container's runtime mounts parts of the driver; nil if it is not set.
     private var capabilities: String?
 
     /// Folders that hold the driver on some systems, beside those in which every linker looks.
@@ -87,7 +87,7 @@ struct NVIDIADriver: Hashable {
         text.split(whereSeparator: \.isWhitespace).map(String.init).first(where: isVersion)
     }
 
-    /// The version at the end of a library's name; nil where that is the number of its interface.
+    /// The driver's version at the end of a library's name; nil for another ending, as in `libcuda.so.1`.
     private static func libraryVersion(_ name: String) -> String? {
         let parts = name.split(separator: ".so.", maxSplits: 1)
         return parts.count == 2 && isVersion(String(parts[1])) ? String(parts[1]) : nil

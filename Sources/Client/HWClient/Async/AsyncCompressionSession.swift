@@ -78,7 +78,7 @@ public actor AsyncCompressionSession: AsyncSession {
     ///   - timeout: the limit of this call and of each wait for the encoder or for other tasks. A request to the worker
     ///     (properties, `prepare`, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or why
-    ///   the daemon cannot be asked.
+    ///   the daemon cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) async throws {

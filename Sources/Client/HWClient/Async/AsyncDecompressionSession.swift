@@ -37,7 +37,7 @@ public actor AsyncDecompressionSession: AsyncSession {
     ///   - timeout: the limit of this call and of each wait for the decoder or for other tasks. A request to the worker
     ///     (properties, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`CouldNotFindVideoDecoder`, `VideoDecoderNotAvailableNow`, `VideoDecoderBadData`,
-    ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be asked.
+    ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateDecompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) async throws {

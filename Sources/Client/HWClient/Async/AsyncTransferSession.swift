@@ -41,7 +41,7 @@ public actor AsyncTransferSession: AsyncSession {
     ///   - timeout: the limit of this call and of each wait for the worker or for other tasks. A request to the worker
     ///     (properties, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the daemon
-    ///   cannot be asked.
+    ///   cannot be reached.
     public init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
     ) async throws {

@@ -3,11 +3,11 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// A compression session that goes on in another process where its own fails.
+/// A compression session that continues in another process where its own fails.
 ///
 /// The session keeps each frame until its packet is delivered, and delivers packets only as far as they are whole in
 /// presentation order. After a failure it creates another session, which the daemon lets continue the first, and sends the
-/// frames without packets again. The new stream begins with an IDR picture; decoding times go on.
+/// frames without packets again. The new stream begins with an IDR picture; decoding times continue.
 final class CompressionReplay {
     typealias Event = CompressionSession.Event
     typealias Client = SessionClient<CompressionReceiver>

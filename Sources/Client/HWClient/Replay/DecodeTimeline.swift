@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The decoding times of packets across processes: they go on where those of the process that failed ended.
+/// The decoding times of packets across processes: they continue where those of the process that failed ended.
 ///
 /// A worker's decoding times are its frames' presentation times, delayed by the number of pictures D that it reorders: the
 /// i-th packet has the (i-D)-th presentation time. D stays that of the first process, which no later one exceeds.

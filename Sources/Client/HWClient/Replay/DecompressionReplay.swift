@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// A decompression session that goes on in another process where its own fails.
+/// A decompression session that continues in another process where its own fails.
 ///
 /// The session keeps its packets since the last key frame before which every picture came. After a failure it creates another
 /// session, which the daemon lets continue the first, and sends them again; those whose pictures the app has are only decoded.

@@ -3,10 +3,11 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// A pixel-transfer session that goes on in another process where its own fails: frames without an answer are sent again.
+/// A pixel-transfer session that continues in another process where its own fails.
 ///
-/// Sources stay in the app's memory until the answer, so nothing has to be copied; but a frame that is converted in place, or onto
-/// another frame's source, may have lost its source with the process.
+/// Frames without an answer are sent again. Sources stay in the app's memory until the answer, so nothing has to be
+/// copied; but a frame that is converted in place, or onto another frame's source, may have lost its source with
+/// the process.
 final class TransferReplay {
     typealias Event = TransferSession.Event
 

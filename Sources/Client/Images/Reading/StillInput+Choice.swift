@@ -2,7 +2,7 @@
 package import HWDHEIF
 
 extension StillInput {
-    /// The picture of an item that is asked for; nil asks for the primary one.
+    /// The picture of an item that is requested; nil asks for the primary one.
     ///
     /// - Throws: `noSuchPicture` for an item that does not exist; `damaged`, `unsupported` for one that is no picture, and
     ///   `unsupported` for the primary picture of an image sequence without one.

@@ -74,7 +74,7 @@ struct Metrics {
     /// - Parameter kind: the session's, or `probe`.
     mutating func forbade(_ calls: ForbiddenCalls, _ kind: String) { forbidden.count(kind, calls.name ?? "other") }
 
-    /// Counts a probe from which its sandbox kept a driver.
+    /// Counts a probe whose sandbox blocked a driver.
     mutating func refused(_ driver: RefusedDriver) { refusedDrivers.count(driver.driver, driver.path) }
 
     /// Counts a process that died before its session was created, if another process serves the session.

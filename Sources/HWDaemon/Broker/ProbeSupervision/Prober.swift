@@ -22,7 +22,7 @@ final class Prober {
     private var rounds: [ProbeRound] = []
     /// Called when a probe's process has ended to which its sandbox forbade system calls.
     var forbade: (ForbiddenCalls) -> Void = { _ in }
-    /// Called for each driver that its sandbox kept from a probe.
+    /// Called for each driver that a probe's sandbox blocked.
     var refused: (RefusedDriver) -> Void = { _ in }
     /// Sessions that wait for hardware to be verified.
     var waiters: [HardwareWaiter] = []
@@ -167,13 +167,13 @@ final class Prober {
             let result = ProbeRecord.Result(
                 id: progress.path, verified: false, reason: reason, passing: .fatal, cause: state.cause)
             guard let record = record(after: progress, result, job) else { return finish(job, end.outcome) }
-            // What was found before the crash counts, even if everything was to be tried anew.
+            // What was found before the crash counts, even if everything was to be tried again.
             next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
             queue.insertFirst(next)
         }
     }
 
-    /// Logs, counts and keeps the drivers that the sandbox kept from a probe.
+    /// Logs, counts and notes the drivers that a probe's sandbox blocked.
     private func note(_ drivers: [RefusedDriver], by job: ProbeJob) {
         for driver in drivers.prefix(ProbeBounds.maxList).map(\.bounded) {
             logger.warning(

@@ -10,7 +10,7 @@ struct SandboxFindings {
     var quirks: [Capabilities.Quirk] = []
     /// What the sandbox forbade probes, by subject: the rest of a sentence.
     private var forbidden: [ProbeRequest.Subject: String] = [:]
-    /// The drivers that the sandbox kept from the last probe of each subject.
+    /// The drivers that the sandbox blocked in the last probe of each subject.
     private var refused: [ProbeRequest.Subject: [RefusedDriver]] = [:]
 
     /// Notes what the sandbox forbade the process that a request started, nil for nothing.
@@ -25,7 +25,7 @@ struct SandboxFindings {
         }
     }
 
-    /// Notes which drivers the sandbox kept from a probe.
+    /// Notes which drivers the sandbox blocked in a probe.
     mutating func note(_ drivers: [RefusedDriver], by request: ProbeRequest) {
         refused[request.subject] = drivers.prefix(ProbeBounds.maxList).map(\.bounded)
     }
@@ -56,7 +56,7 @@ struct SandboxFindings {
     }
 
     /// A sentence for each of these nodes with a looser sandbox, for each of them, the software codecs and Vulkan that
-    /// tried what the sandbox forbids, and for each driver that it kept away.
+    /// tried what the sandbox forbids, and for each driver that it blocked.
     ///
     /// - Parameter reasons: why devices are not used, which may name such drivers already.
     func warnings(_ nodes: [RenderNode], besides reasons: [String] = []) -> [String] {

@@ -100,7 +100,7 @@ extension Broker {
 }
 
 extension HardwareQuestion {
-    /// Nil where no size is asked about.
+    /// Nil where no size is given.
     fileprivate var size: PictureSize? {
         guard let width, let height else { return nil }
         return PictureSize(width: width, height: height)

@@ -4,7 +4,7 @@ internal import HWDPolicy
 internal import HWDTransport
 internal import HWDWire
 
-// A session whose process failed goes on in another one: the client repeats what was lost, the broker supervises.
+// A session whose process failed continues in another one: the client repeats what was lost, the broker supervises.
 extension Broker {
     /// How a session continues another.
     struct Restart {

@@ -70,7 +70,7 @@ final class OutputCheck {
         return true
     }
 
-    /// Lets the session go on without checks.
+    /// Lets the session continue without checks.
     private func giveUp(_ reason: String) {
         logger.warning("the encoder's output is not checked any more", metadata: ["reason": "\(reason)"])
         close()

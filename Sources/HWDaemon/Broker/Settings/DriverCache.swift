@@ -2,15 +2,16 @@
 internal import Glibc
 internal import HWDSystem
 
-/// The folders in which drivers keep compiled shaders, one for each user and one for probes: drivers trust what they find
-/// there, so that what one user's session wrote must not reach another's.
+/// The folders in which drivers keep compiled shaders, one for each user and one for probes.
+///
+/// Drivers trust what they find there, so what one user's session wrote must not reach another's.
 struct DriverCache {
     /// Holds a folder for each owner; nil for no cache.
     private let folder: String?
 
     init(folder: String?) { self.folder = folder }
 
-    /// The cache of a daemon: in the folder that the service manager passed, or for a private one in its user's.
+    /// The cache of a daemon: in the service manager's cache folder, or for a private daemon in its user's.
     init(isPrivate: Bool) {
         let cache = Environment.value("CACHE_DIRECTORY")?.split(separator: ":").first.map(String.init)
         folder = (cache ?? (isPrivate ? ProbeCache.userFolder : nil)).map { "\($0)/drivers" }

@@ -9,7 +9,7 @@ internal import Logging
 extension Broker {
     /// Takes the place of the daemon before, which finishes its sessions.
     ///
-    /// - Throws: `ETIMEDOUT`, `ECONNRESET` where that daemon goes on without this one.
+    /// - Throws: `ETIMEDOUT`, `ECONNRESET` where that daemon continues without this one.
     func replace(_ predecessor: Predecessor) throws(SystemError) {
         let inheritance = try predecessor.takeOver()
         self.predecessor = predecessor
@@ -64,7 +64,7 @@ extension Broker {
         serveQueue()
     }
 
-    /// Handles the end of the daemon before; sessions that it has not reported as ended may go on without it.
+    /// Handles the end of the daemon before; sessions that it has not reported as ended may continue without it.
     private func predecessorEnded() {
         predecessor = nil
         logger.notice("the daemon before has ended", metadata: ["sessions": "\(adopted.count)"])

@@ -16,7 +16,7 @@ extension Broker {
     /// How soon the hand-over is tried again for which there was no room.
     private static let retryInterval = Duration.milliseconds(10)
 
-    /// Starts the daemon's program anew; this process serves until the new one can.
+    /// Starts the program of the daemon again; this process serves until the new one can.
     func upgrade() {
         guard phase == .serving, successor == nil, !configuration.isPrivate, let listener else {
             let reason =

@@ -53,7 +53,7 @@ final class Predecessor {
 
     /// Reports that this daemon can serve, and waits until it may.
     ///
-    /// - Throws: `ETIMEDOUT`, `ECONNRESET` where the daemon before has ended or goes on without this one.
+    /// - Throws: `ETIMEDOUT`, `ECONNRESET` where the daemon before has ended or continues without this one.
     func takeOver() throws(SystemError) -> Inheritance {
         var inheritance = Inheritance()
         let deadline = MonotonicTime.now + Self.startTimeout

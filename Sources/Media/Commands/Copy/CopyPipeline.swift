@@ -77,7 +77,7 @@ final class CopyPipeline {
         }
     }
 
-    /// A note about a copy that begins earlier than was asked for; nil where it does not.
+    /// A note about a copy that begins earlier than was requested; nil where it does not.
     var startNote: String? {
         guard let lead = cut?.lead, lead > 0, !edits.isExact else { return nil }
         return "the copy begins \(Progress.decimal(lead, 2)) s earlier, with a key frame; --exact hides that part"

@@ -9,7 +9,7 @@ internal import HWDMetadata
 internal import HWDModel
 internal import HWDTransport
 
-/// Writes decoded frames in the format that was asked for, cut to the clean aperture.
+/// Writes decoded frames in the format that was requested, cut to the clean aperture.
 final class PictureOutput {
     /// What pictures are written as.
     struct Format {

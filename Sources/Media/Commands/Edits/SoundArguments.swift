@@ -61,7 +61,7 @@ struct SoundArguments: ParsableArguments {
         return text.count == 3 && text.allSatisfy { ("a"..."z").contains($0) } ? .language(text) : nil
     }
 
-    /// What the writer of the output is asked for.
+    /// The options for the writer of the output.
     var options: SoundOptions {
         var options = SoundOptions()
         options.form = audio

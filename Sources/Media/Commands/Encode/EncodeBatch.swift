@@ -32,7 +32,7 @@ struct EncodeBatch {
         }
     }
 
-    /// Writes each file; goes on after one that fails, and ends at an interruption.
+    /// Writes each file; continues after one that fails, and ends at an interruption.
     ///
     /// - Parameter write: writes a file; nil where it is left out.
     /// - Throws: a failure with the worst exit code of the files (`CommandFailure.worst`).

@@ -41,7 +41,7 @@ struct RawStill {
         return pixels
     }
 
-    /// sRGB, or what is asked for; the matrix is the one that pictures of RGB get.
+    /// sRGB, or what is requested; the matrix is the one that pictures of RGB get.
     private func color(_ options: StillReader.Options) -> ColorDescription {
         var color = SourceImage.sRGB
         color.primaries = options.primaries ?? color.primaries

@@ -84,7 +84,7 @@ struct SequenceEncodeJob {
 private final class PictureSeries {
     private let paths: [String]
     private var source: StillSource
-    /// As it was asked for, and as it is.
+    /// As it was requested, and as it is.
     private let askedRate: Rational?
     private let frameRate: Rational
     /// Whether the files were read before, and what they lose was reported.

@@ -16,7 +16,7 @@ extension FactComparison {
                 "the output's sample entry says \(ReceiptText.points(box)) and its coded stream says "
                     + "\(ReceiptText.points(stream)); the input is \(from)")
         }
-        // SDR stays as it is where SDR is asked for.
+        // SDR stays as it is where SDR is requested.
         if let target = asked.hdr?.targetTransfer, target != old.transfer, asked.hdr != .sdr || old.isHDR {
             let points: UInt8 = target == 1 ? 1 : 9
             return (new.primaries, new.transfer, new.matrix) == (points, target, points)

@@ -22,8 +22,8 @@ extension FactComparison {
         guard !streams.isEmpty else { return nil }
         var found = Self.others(output).map(\.kind)
         let missing = streams.filter { stream in
-            guard let place = found.firstIndex(of: stream.kind) else { return true }
-            found.remove(at: place)
+            guard let index = found.firstIndex(of: stream.kind) else { return true }
+            found.remove(at: index)
             return false
         }
         guard !missing.isEmpty else {
@@ -40,7 +40,7 @@ extension FactComparison {
     /// The numbers of a file's streams beside the video, audio and subtitles, with contents and codecs.
     private static func others(_ file: FileFacts) -> [(number: Int, kind: String)] {
         let videos = file.info.video.filter { $0.stream != file.video.streamIndex }
-        // Titles of chapters belong to those; a timecode is written anew.
+        // Titles of chapters belong to those; a timecode is regenerated.
         let others = file.info.otherStreams.filter { stream in
             !["audio", "subtitle"].contains(stream.content) && stream.tag != "tmcd"
                 && !(file.chapters.count > 0 && stream.codec == "bin_data")
@@ -60,11 +60,11 @@ extension FactComparison {
         }
         var left = new
         let missing = old.filter { chapter in
-            let place = left.firstIndex {
+            let index = left.firstIndex {
                 $0.title == chapter.title && abs($0.start - chapter.start) <= Self.chapterTolerance
             }
-            if let place { left.remove(at: place) }
-            return place == nil
+            if let index { left.remove(at: index) }
+            return index == nil
         }
         guard !missing.isEmpty else {
             return ReceiptItem(

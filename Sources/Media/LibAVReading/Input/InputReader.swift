@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDMetadata
 
-/// What reads one kind of input; `MediaReader.open` has a row for each.
+/// A reader of one kind of input; `MediaReader.open` chooses it.
 protocol InputReader: AnyObject {
     var video: VideoDescription { get }
     /// The file's other streams.
@@ -14,14 +14,14 @@ protocol InputReader: AnyObject {
     var decodes: Bool { get }
     /// Whether the input stores no timestamps.
     var isUntimed: Bool { get }
-    /// What became of temporal levels; nil where all are read.
+    /// The temporal levels that were read and dropped; nil where all are read.
     var levelReport: LevelReport? { get }
     /// The most slots that it holds besides the frames that it returned.
     var slotsHeld: Int { get }
     /// Bytes of a slot that it can write into; 0 when its pictures are copied anyway.
     var directByteCount: Int { get }
 
-    /// Decodes a video that was left to the daemon; called before `use(_:)` and the first `next()`.
+    /// Decodes here a video that was left to the daemon; called before `use(_:)` and the first `next()`.
     func decodeInProcess() throws(MediaError)
     /// Sets the memory for frames that need no conversion; called before the first `next()`.
     func use(_ memory: any FrameMemory)

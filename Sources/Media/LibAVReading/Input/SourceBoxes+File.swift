@@ -8,8 +8,8 @@ extension SourceBoxes {
 
     /// Reads the movie box of a file; nil where there is none that can be parsed.
     ///
-    /// That is no error: libavformat decides whether the file is readable. Boxes behind the movie box may be damaged or
-    /// cut off.
+    /// Its absence is no error: libavformat decides whether the file is readable. Boxes after the movie box may be
+    /// damaged or cut off.
     init?(_ file: InputFile) {
         if let known = file.contents ?? (file.held.isEmpty ? nil : file.held) {
             guard let movie = Self.movie(in: known) else { return nil }

@@ -88,7 +88,7 @@ package final class StillItemDecoder: ItemDecoder {
         packet.pointee.flags |= AV_PKT_FLAG_KEY
         defer {
             av_packet_unref(packet)
-            // The next item begins anew.
+            // The next item begins from scratch.
             avcodec_flush_buffers(codec.pointer)
         }
         guard case .taken = codec.send(packet), case .taken = codec.send(nil),

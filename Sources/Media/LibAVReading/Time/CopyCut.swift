@@ -10,7 +10,7 @@ internal import HWDModel
 public struct CopyCut {
     /// Whether nothing of the rest of the file is needed.
     public private(set) var isEnded = false
-    /// The seconds by which the copy begins before the start that was asked for; nil before that is known.
+    /// The seconds by which the copy begins before the start that was requested; nil before that is known.
     public private(set) var lead: Double?
 
     private let range: TimeRange

@@ -3,8 +3,10 @@ internal import CHWDLibAV
 internal import HWDEdits
 
 extension OutputFormat {
-    /// Whether a reader can do with what libavformat's muxer writes of a codec: MPEG-TS's writes private data of any codec,
-    /// and NUT has no block sizes, which decoders such as WMA's need.
+    /// Whether readers can decode what libavformat's muxer writes for a codec.
+    ///
+    /// The MPEG-TS muxer writes unknown codecs as private data, and NUT stores no block sizes, which decoders such
+    /// as WMA's need.
     func isKnown(_ codec: AVCodecID) -> Bool {
         switch self {
         case .mpegts: Self.codecsOfMPEGTS.contains(codec.rawValue)
@@ -17,7 +19,7 @@ extension OutputFormat {
         (AV_CODEC_ID_PCM_S16LE.rawValue..<AV_CODEC_ID_ADPCM_IMA_QT.rawValue).contains(codec.rawValue)
     }
 
-    /// The sound and text that decoders read without a block size.
+    /// The sound and text that are decoded without a block size.
     private static let codecsOfNUT: Set<UInt32> = Set(
         [
             AV_CODEC_ID_AAC, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3, AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3, AV_CODEC_ID_DTS,
@@ -33,7 +35,7 @@ extension OutputFormat {
         return avformat_query_codec(description, codec, FF_COMPLIANCE_NORMAL) == 1
     }
 
-    /// The sound and text that ISO/IEC 13818-1, ETSI TS 101 154 and ETSI EN 300 468 have stream types and descriptors for.
+    /// Sound and text with stream types and descriptors in ISO/IEC 13818-1, ETSI TS 101 154 and ETSI EN 300 468.
     private static let codecsOfMPEGTS: Set<UInt32> = Set(
         [
             AV_CODEC_ID_AAC, AV_CODEC_ID_AAC_LATM, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3, AV_CODEC_ID_AC3,

@@ -11,13 +11,13 @@ protocol PacketConverter: AnyObject {
     /// A warning about damage; nil without any.
     var warning: String? { get }
 
-    /// Describes the packets that are made in an output's stream; false when memory runs out.
+    /// Sets the parameters of an output's stream, to which the new packets belong; false when memory runs out.
     func describe(_ stream: UnsafeMutablePointer<AVStream>) -> Bool
 
-    /// The packets that the next packet of the track completes.
+    /// The new packets that are complete after the next packet of the track.
     func convert(_ source: MediaPacket) throws(MediaError) -> [MediaPacket]
 
-    /// The last packets.
+    /// The new packets that remain after the track's last packet.
     func finish() throws(MediaError) -> [MediaPacket]
 }
 
@@ -27,7 +27,7 @@ extension CodecContext {
 
     /// Opens the decoder of a track.
     ///
-    /// - Throws: `unsupported` where libavcodec lacks it, `failure` where it does not take the stream's parameters.
+    /// - Throws: `unsupported` where libavcodec lacks it, `failure` where it rejects the stream's parameters.
     static func decoder(
         of track: OtherStream, _ stream: AVStream, orThrow failure: @autoclosure () -> MediaError
     ) throws(MediaError) -> CodecContext {

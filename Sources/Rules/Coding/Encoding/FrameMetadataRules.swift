@@ -6,7 +6,7 @@ internal import HWDPolicy
 public struct FrameMetadataRules: Hashable, Sendable {
     /// Whether any is written.
     public var isInserted: Bool
-    /// Whether dynamic metadata are written as they came with the frame; otherwise they are made anew.
+    /// Whether dynamic metadata are written as they came with the frame; otherwise they are regenerated.
     public var preservesDynamic: Bool
     /// Whether the stream is a still picture, whose RPU no player applies.
     public var isStill: Bool

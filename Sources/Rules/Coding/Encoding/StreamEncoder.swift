@@ -3,7 +3,7 @@ internal import HWDHEVC
 public import HWDModel
 internal import HWDPolicy
 
-/// An `Encoder` of a whole stream, which opens another encoder wherever the open one cannot go on.
+/// An `Encoder` of a whole stream, which opens another encoder wherever the open one cannot continue.
 ///
 /// x265 takes no frames after a flush, and neither x265 nor a driver's open context can change every property. In such a
 /// case the open encoder is finished, and the next frame opens another, which begins with an IDR picture; decoding times

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a session goes on with after its process has failed: a pure function of what failed before.
+/// What a session continues with after its process has failed: a pure function of what failed before.
 public enum RestartPolicy {
     /// A process of the session that failed.
     public struct Failure: Hashable, Sendable {
@@ -51,7 +51,7 @@ public enum RestartPolicy {
     /// Failures after which hardware is avoided.
     static let failuresToAvoid = 2
 
-    /// Decides how a session goes on.
+    /// Decides how a session continues.
     ///
     /// The first restart uses the same hardware, because most failures do not repeat. A GPU that is reset fails all its
     /// sessions at once, which therefore wait for a random time each. Hardware that has failed twice is avoided, unless the

@@ -7,7 +7,7 @@ public struct StillSupport: Hashable, Sendable {
     public private(set) var codecID: String?
     /// Whether that encoder is hardware.
     public private(set) var isHardware = false
-    /// The tiles; nil where no size is asked about.
+    /// The tiles; nil where no size is given.
     public private(set) var tiling: StillTiling?
     /// Why hardware is not used, or why the file cannot be written.
     public private(set) var reason: String?

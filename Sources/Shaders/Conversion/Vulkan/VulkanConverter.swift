@@ -56,7 +56,7 @@ public final class VulkanConverter: PixelConverter {
         try self.init(plan, on: gpu, isSoftware: gpu.description.kind == .software)
     }
 
-    /// - Parameter isSoftware: whether shaders are those for software; tests run both.
+    /// - Parameter isSoftware: whether the shaders' form for CPUs (lavapipe) is used; tests run both forms.
     init(_ plan: ConversionPlan, on gpu: VulkanDevice, isSoftware: Bool) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {

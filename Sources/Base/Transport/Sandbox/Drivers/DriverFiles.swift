@@ -10,7 +10,7 @@ public struct DriverFiles: Sendable {
     /// What loads a driver.
     public enum Interface: Sendable {
         case vulkan, vaapi
-        /// EGL, layers, and libraries that drivers open by their names.
+        /// EGL, layers, and libraries that drivers open by name.
         case other
     }
 
@@ -29,10 +29,10 @@ public struct DriverFiles: Sendable {
     /// What the sandbox grants for reading, beside the system's folders.
     private(set) var rows: [FileRules.Row] = []
 
-    /// The libraries of one driver at most, and the manifests and libraries of all: more than any machine has.
+    /// Limits that no real machine reaches: the libraries of one driver, and the drivers.
     private static let (maxLibraries, maxDrivers) = (512, 256)
 
-    /// Libraries that programs and drivers open by their names: Vulkan's loader, and NVIDIA's CUDA and decoder for VA-API.
+    /// Libraries that programs and drivers open by name: Vulkan's loader, and NVIDIA's CUDA and decoder for VA-API.
     private static let opened = [vulkanLoader, "libcuda.so.1", "libnvcuvid.so.1"]
     public static let vulkanLoader = "libvulkan.so.1"
 
@@ -44,12 +44,12 @@ public struct DriverFiles: Sendable {
     /// No files, for a process that opens no driver.
     init() {}
 
-    /// Finds the files, which no sandbox may prevent.
+    /// Finds the files; call it before the sandbox closes.
     ///
     /// - Parameters:
     ///   - environment: the process's variables.
     ///   - granted: folders that the sandbox grants whatever is in them.
-    ///   - linkerCache: the dynamic linker's list.
+    ///   - linkerCache: the path of the dynamic linker's list.
     init(environment: (String) -> String?, granted: [String], linkerCache: String = "/etc/ld.so.cache") {
         func list(_ name: String) -> [String] {
             (environment(name) ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
@@ -62,8 +62,8 @@ public struct DriverFiles: Sendable {
             let files = search.libraries.files(named: name)
             if !files.isEmpty { add(files, as: .other, name, &search) }
         }
-        for place in places.vulkanDrivers { add(manifestsAt: place, as: .vulkan, &search) }
-        for place in places.vulkanLayers + places.egl { add(manifestsAt: place, as: .other, &search) }
+        for path in places.vulkanDrivers { add(manifestsAt: path, as: .vulkan, &search) }
+        for path in places.vulkanLayers + places.egl { add(manifestsAt: path, as: .other, &search) }
         let videoFolders = list("LIBVA_DRIVERS_PATH")
         for folder in videoFolders.isEmpty
             ? (LibrarySearch.defaultFolders + ["/run/opengl-driver/lib"]).map({ "\($0)/dri" }) : videoFolders
@@ -77,10 +77,10 @@ public struct DriverFiles: Sendable {
         (rows, refused) = (search.rows, search.refused)
     }
 
-    /// Adds the manifests at a place, and the libraries that they name.
-    private mutating func add(manifestsAt place: String, as interface: Interface, _ search: inout Search) {
-        if !place.hasSuffix(".json") { search.grant(folder: place) }
-        for path in ManifestPlaces.manifests(at: place) {
+    /// Adds the manifests in a folder, or the one at a path, with the libraries that they name.
+    private mutating func add(manifestsAt source: String, as interface: Interface, _ search: inout Search) {
+        if !source.hasSuffix(".json") { search.grant(folder: source) }
+        for path in ManifestPlaces.manifests(at: source) {
             search.grant(file: path)
             let manifest: DriverManifest
             do throws(DriverManifest.Fault) { manifest = try DriverManifest(path) } catch {
@@ -89,7 +89,7 @@ public struct DriverFiles: Sendable {
                 }
                 continue
             }
-            // One for another architecture is no driver of this program.
+            // A manifest for another architecture is none of this program's.
             guard manifest.driver?.isOwnArchitecture ?? true else { continue }
             add(
                 manifest.libraries.flatMap { search.libraries.files(named: $0) }, as: interface, path, &search,
@@ -108,7 +108,7 @@ public struct DriverFiles: Sendable {
         var files = manifest.map { [$0] } ?? []
         while let library = queue.popLast(), files.count < Self.maxLibraries {
             files.append(library.path)
-            // What a file needs that is not opened does not matter.
+            // A library that cannot be opened loads no others.
             guard search.grant(library: library.path) else { continue }
             queue += search.needs(of: library).filter { seen.insert($0).inserted }
         }
@@ -122,7 +122,7 @@ extension DriverFiles {
         drivers.filter { $0.interface == interface }.map(\.path)
     }
 
-    /// The drivers of an interface that this process cannot open: once the sandbox has closed, those that it keeps away.
+    /// The drivers of an interface that this process may not open: after the sandbox closed, those that it blocks.
     public func refused(of interface: Interface) -> [RefusedDriver] {
         drivers.filter { $0.interface == interface }.compactMap { driver in
             for file in driver.files {
@@ -143,7 +143,7 @@ extension DriverFiles {
         return [EACCES, EPERM].contains(errno) ? String(cString: strerror(errno)) : nil
     }
 
-    /// What has been looked at.
+    /// The state of a search: rows and refusals so far, and libraries that were read.
     private struct Search {
         let rule: FolderRule
         let libraries: LibrarySearch
@@ -183,7 +183,7 @@ extension DriverFiles {
             }
         }
 
-        /// Grants the folder of a library's file, in which drivers have more that they open by name.
+        /// Grants the folder of a library's file, because drivers open more files there by name.
         ///
         /// - Returns: whether the library can be opened.
         mutating func grant(library path: String) -> Bool {

@@ -15,7 +15,7 @@ public struct DriverManifest: Sendable {
 
     /// A library, as its manifest describes it.
     public struct Library: Decodable, Sendable {
-        /// A path, or the name of a file that the dynamic linker looks for.
+        /// A path, or a bare name that the dynamic linker looks for.
         public var path: String?
         /// Bits of an address in the library's architecture, `32` or `64`; nil if the manifest does not say.
         public var architecture: String?
@@ -62,7 +62,7 @@ public struct DriverManifest: Sendable {
         ((driver.map { [$0] } ?? []) + layers).filter(\.isOwnArchitecture).compactMap { $0.path.map(place(of:)) }
     }
 
-    /// Where a library is: a path with a slash is relative to the manifest's folder, any other is the linker's to find.
+    /// A library's path: a relative one starts at the manifest's folder; a bare name is left to the dynamic linker.
     public func place(of library: String) -> String {
         library.contains("/") && !library.hasPrefix("/") ? "\(path.parentFolder)/\(library)" : library
     }
@@ -70,7 +70,7 @@ public struct DriverManifest: Sendable {
 
 /// Where the loaders of drivers and layers look for manifests.
 public struct ManifestPlaces: Sendable {
-    /// Files and folders of drivers of Vulkan, which need not exist.
+    /// Manifests of Vulkan drivers and folders of them, which need not exist.
     public private(set) var vulkanDrivers: [String] = []
     /// Those of layers of Vulkan that are loaded in every process, or in this one.
     public private(set) var vulkanLayers: [String] = []
@@ -111,10 +111,10 @@ public struct ManifestPlaces: Sendable {
             + (list("XDG_DATA_DIRS") ?? ["/usr/local/share", "/usr/share"])
     }
 
-    /// The manifests at a place: those in a folder, or the place itself.
-    public static func manifests(at place: String) -> [String] {
-        let names = try? Directory.names(in: place, limit: 64).filter { !$0.hasPrefix(".") }.sorted()
-        return (names?.map { "\(place)/\($0)" } ?? [place]).filter {
+    /// The manifests in a folder, or the one at a file's path.
+    public static func manifests(at path: String) -> [String] {
+        let names = try? Directory.names(in: path, limit: 64).filter { !$0.hasPrefix(".") }.sorted()
+        return (names?.map { "\(path)/\($0)" } ?? [path]).filter {
             $0.hasSuffix(".json") && (access(FileName.bytes($0), F_OK) == 0 || errno == EACCES)
         }
     }

@@ -3,7 +3,9 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 
-/// Trees of which drivers need single folders at most: users' files, the system's, and what the daemon stores.
+/// Folders that are too broad to grant to a driver: those of users, of the system and of the daemon.
+///
+/// Single folders beneath them may be granted.
 public enum SharedTrees {
     private static let paths = [
         "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
@@ -54,20 +56,20 @@ struct FolderRule {
     ///
     /// - Parameter path: without links.
     func fault(ofFile path: String) -> String? {
-        var place = path
+        var part = path
         while true {
-            guard let status = Self.status(of: place) else { return String(cString: strerror(errno)) }
-            // In a folder with the sticky bit nobody replaces what another user owns.
-            let isSticky = place != path && status.st_mode & S_ISVTX != 0
+            guard let status = Self.status(of: part) else { return String(cString: strerror(errno)) }
+            // The sticky bit keeps users from replacing what others own in a folder, not from adding to it.
+            let isSticky = part != path && status.st_mode & S_ISVTX != 0
             let isOthers =
                 status.st_mode & S_IWOTH != 0
                 || status.st_mode & S_IWGRP != 0 && !groups.contains(status.st_gid)
             guard owners.contains(status.st_uid), isSticky || !isOthers else {
                 return "refused, because users other than root and the daemon's can write "
-                    + place.printable(maxBytes: 200)
+                    + part.printable(maxBytes: 200)
             }
-            guard place != "/" else { return nil }
-            place = place.parentFolder
+            guard part != "/" else { return nil }
+            part = part.parentFolder
         }
     }
 

@@ -11,7 +11,7 @@ struct LibraryHeader: Hashable, Sendable {
     /// DT_RPATH: folders for the needs of this library and of those that it loads; ignored beside a DT_RUNPATH.
     var rPath: [String] = []
 
-    /// More program headers, or bytes of a dynamic section or of a string, than any library has.
+    /// Limits that no real library reaches: program headers, bytes of the dynamic section, bytes of a string.
     private static let maxHeaders = 128
     private static let maxDynamic = 1 << 16
     private static let maxString = 4096
@@ -27,9 +27,9 @@ struct LibraryHeader: Hashable, Sendable {
             // A 64-bit file with the lowest byte first.
             header.starts(with: [0x7f, 0x45, 0x4c, 0x46, 2, 1]),
             header.integer(at: 16, UInt16.self) == 3, header.integer(at: 18, UInt16.self) == Self.machine,
-            let place = header.integer(at: 32, UInt64.self), header.integer(at: 54, UInt16.self) == 56,
+            let tableOffset = header.integer(at: 32, UInt64.self), header.integer(at: 54, UInt16.self) == 56,
             let count = header.integer(at: 56, UInt16.self), count <= Self.maxHeaders,
-            let table = file.bytes(at: place, count: 56 * Int(count))
+            let table = file.bytes(at: tableOffset, count: 56 * Int(count))
         else { return nil }
         let segments = (0..<Int(count)).compactMap { Segment(table, at: 56 * $0) }
         guard let dynamic = segments.first(where: { $0.type == 2 }), dynamic.size <= Self.maxDynamic,
@@ -38,12 +38,12 @@ struct LibraryHeader: Hashable, Sendable {
         read(entries, file, segments)
     }
 
-    /// Reads the dynamic section; strings outside of their table are passed over.
+    /// Reads the dynamic section; strings outside of their table are skipped.
     private mutating func read(_ entries: [UInt8], _ file: BoundedReader, _ segments: [Segment]) {
         var values: [(tag: UInt64, value: UInt64)] = []
-        for place in stride(from: 0, to: entries.count, by: 16) {
-            guard let tag = entries.integer(at: place, UInt64.self), tag != 0,
-                let value = entries.integer(at: place + 8, UInt64.self)
+        for entry in stride(from: 0, to: entries.count, by: 16) {
+            guard let tag = entries.integer(at: entry, UInt64.self), tag != 0,
+                let value = entries.integer(at: entry + 8, UInt64.self)
             else { break }
             values.append((tag, value))
         }
@@ -51,15 +51,15 @@ struct LibraryHeader: Hashable, Sendable {
             let size = values.first(where: { $0.tag == 10 })?.value,
             let table = segments.lazy.compactMap({ $0.offset(of: address) }).first
         else { return }
-        func string(_ place: UInt64) -> String? {
-            guard place < size, !table.addingReportingOverflow(place).overflow,
-                let bytes = file.prefix(at: table + place, count: Int(min(size - place, UInt64(Self.maxString)))),
+        func string(_ index: UInt64) -> String? {
+            guard index < size, !table.addingReportingOverflow(index).overflow,
+                let bytes = file.prefix(at: table + index, count: Int(min(size - index, UInt64(Self.maxString)))),
                 let end = bytes.firstIndex(of: 0)
             else { return nil }
             return FileName.string(Array(bytes[..<end]))
         }
-        func folders(_ place: UInt64) -> [String] {
-            (string(place) ?? "").split(separator: ":").map(String.init)
+        func folders(_ index: UInt64) -> [String] {
+            (string(index) ?? "").split(separator: ":").map(String.init)
         }
         for (tag, value) in values {
             switch tag {
@@ -78,20 +78,20 @@ struct LibraryHeader: Hashable, Sendable {
         var address: UInt64
         var size: UInt64
 
-        init?(_ table: [UInt8], at place: Int) {
-            guard let type = table.integer(at: place, UInt32.self),
-                let offset = table.integer(at: place + 8, UInt64.self),
-                let address = table.integer(at: place + 16, UInt64.self),
-                let size = table.integer(at: place + 32, UInt64.self)
+        init?(_ table: [UInt8], at start: Int) {
+            guard let type = table.integer(at: start, UInt32.self),
+                let offset = table.integer(at: start + 8, UInt64.self),
+                let address = table.integer(at: start + 16, UInt64.self),
+                let size = table.integer(at: start + 32, UInt64.self)
             else { return nil }
             (self.type, self.offset, self.address, self.size) = (type, offset, address, size)
         }
 
-        /// The place in the file of an address; nil where the segment does not load it from there.
+        /// The file's offset of an address; nil for an address that the segment does not load from the file.
         func offset(of address: UInt64) -> UInt64? {
             guard type == 1, address >= self.address, address - self.address < size else { return nil }
-            let (place, overflow) = offset.addingReportingOverflow(address - self.address)
-            return overflow ? nil : place
+            let (found, overflow) = offset.addingReportingOverflow(address - self.address)
+            return overflow ? nil : found
         }
     }
 }
@@ -109,16 +109,16 @@ private final class BoundedReader {
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     }
 
-    /// Bytes from a place on; nil where the file has fewer.
-    func bytes(at place: UInt64, count: Int) -> [UInt8]? {
-        prefix(at: place, count: count).flatMap { $0.count == count ? $0 : nil }
+    /// Bytes from an offset on; nil where the file has fewer.
+    func bytes(at offset: UInt64, count: Int) -> [UInt8]? {
+        prefix(at: offset, count: count).flatMap { $0.count == count ? $0 : nil }
     }
 
-    /// The bytes from a place on, up to the end of the file; nil where they cannot be read.
-    func prefix(at place: UInt64, count: Int) -> [UInt8]? {
-        guard let place = off_t(exactly: place) else { return nil }
+    /// At most `count` bytes from an offset on, up to the end of the file; nil where they cannot be read.
+    func prefix(at offset: UInt64, count: Int) -> [UInt8]? {
+        guard let offset = off_t(exactly: offset) else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)
-        let read = pread(file.rawValue, &bytes, count, place)
+        let read = pread(file.rawValue, &bytes, count, offset)
         guard read >= 0 else { return nil }
         bytes.removeLast(count - read)
         return bytes
@@ -127,8 +127,8 @@ private final class BoundedReader {
 
 extension [UInt8] {
     /// An integer with its lowest byte first; nil where the array ends before it does.
-    func integer<Integer: FixedWidthInteger & UnsignedInteger>(at place: Int, _ type: Integer.Type) -> Integer? {
-        guard place >= 0, place <= count - MemoryLayout<Integer>.size else { return nil }
-        return withUnsafeBytes { Integer(littleEndian: $0.loadUnaligned(fromByteOffset: place, as: type)) }
+    func integer<Integer: FixedWidthInteger & UnsignedInteger>(at offset: Int, _ type: Integer.Type) -> Integer? {
+        guard offset >= 0, offset <= count - MemoryLayout<Integer>.size else { return nil }
+        return withUnsafeBytes { Integer(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: type)) }
     }
 }

@@ -4,9 +4,9 @@ internal import HWDSystem
 /// The dynamic linker's list of libraries by name (`/etc/ld.so.cache`, written by ldconfig(8)).
 struct LinkerCache: Sendable {
     private var bytes: [UInt8] = []
-    /// Where the header begins, to which the places of names and files are relative.
+    /// Where the header begins; the offsets of names and files count from there.
     private var start = 0
-    /// The place of the first entry of each name; a name's other entries, for other sets of processor features, follow it.
+    /// The offset of each name's first entry; its other entries, for other processor features, follow that one.
     private var entries: [ArraySlice<UInt8>: Int] = [:]
 
     private static let magic = Array("glibc-ld.so.cache1.1".utf8)
@@ -28,33 +28,33 @@ struct LinkerCache: Sendable {
         else { return }
         (self.bytes, self.start) = (bytes, start)
         let first = start + Self.headerSize
-        for place in stride(from: first, to: first + Self.entrySize * Int(count), by: Self.entrySize) {
-            guard let name = name(at: place), entries[name] == nil else { continue }
-            entries[name] = place
+        for entry in stride(from: first, to: first + Self.entrySize * Int(count), by: Self.entrySize) {
+            guard let name = name(at: entry), entries[name] == nil else { continue }
+            entries[name] = entry
         }
     }
 
     /// The files of a name, which need not exist.
     subscript(name: String) -> [String] {
         let name = Array(name.utf8)[...]
-        guard var place = entries[name] else { return [] }
+        guard var entry = entries[name] else { return [] }
         var files: [String] = []
-        while self.name(at: place) == name {
-            if bytes.integer(at: place, UInt32.self) == Self.flags, let file = string(at: place + 8),
+        while self.name(at: entry) == name {
+            if bytes.integer(at: entry, UInt32.self) == Self.flags, let file = string(at: entry + 8),
                 file.first == UInt8(ascii: "/")
             {
                 files.append(FileName.string(Array(file)))
             }
-            place += Self.entrySize
+            entry += Self.entrySize
         }
         return files
     }
 
-    private func name(at place: Int) -> ArraySlice<UInt8>? { string(at: place + 4) }
+    private func name(at entry: Int) -> ArraySlice<UInt8>? { string(at: entry + 4) }
 
-    /// The text whose place is an entry's number; nil outside of the file.
-    private func string(at place: Int) -> ArraySlice<UInt8>? {
-        guard let offset = bytes.integer(at: place, UInt32.self), case let first = start + Int(offset),
+    /// The text to which the field at an offset points; nil for one outside of the file.
+    private func string(at field: Int) -> ArraySlice<UInt8>? {
+        guard let offset = bytes.integer(at: field, UInt32.self), case let first = start + Int(offset),
             first < bytes.count, let end = bytes[first...].firstIndex(of: 0)
         else { return nil }
         return bytes[first..<end]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Any source to RGBA: an invocation writes PIXELS pixels of two rows. Where they are sixteen bytes a row, neighboring
-// invocations store neighboring vectors, which cross a bus many times as fast as stores with gaps between them.
+// Any source to RGBA: an invocation writes PIXELS pixels of two rows. Where those are sixteen bytes a row,
+// neighboring invocations store adjacent vectors, which cross a bus many times as fast as stores with gaps between
+// them.
 
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
@@ -19,7 +20,7 @@ uint bytes(int x, int y, vec4 c) {
     return (TARGET == BGRA8 ? (b | (g << 8) | (r << 16)) : (r | (g << 8) | (b << 16))) | (a << 24);
 }
 
-// Stores the words from `word` on that are inside the row, of which there are `count`.
+// Stores words from `word` on; only the first `count` are inside the row.
 void store(uint word, uvec4 words, int count) {
     if (count >= 4) {
         targetQuads[word >> 2] = words;
@@ -37,7 +38,7 @@ void storeRow(int x, int y, Pixels codes) {
     uint row = (at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0]) >> 2;
     int count = at.width - x;
     if (TARGET == RGBA16F && PIXELS == 4) {
-        // In software, one pixel at a time needs fewer registers.
+        // On a CPU (lavapipe), one pixel at a time needs fewer registers.
         uint pair = (row >> 1) + uint(x);
         targetPairs[pair] = halves(convert(codes.p0));
         if (count > 1) targetPairs[pair + 1u] = halves(convert(codes.p1));

@@ -6,7 +6,8 @@
     layout(std430, binding = index) writeonly buffer Words { uint words[]; }; \
     layout(std430, binding = index) writeonly buffer Pairs { uvec2 pairs[]; }; \
     layout(std430, binding = index) writeonly buffer Quads { uvec4 quads[]; }; \
-    /* Stores the last samples of `all`, `bits` for two pixels, at a word; the row ends after `count` words. */ \
+    /* Stores the last words of `all` from `word` on, as many as PIXELS pixels fill of which two have `bits`; \
+       the row ends after `count` words. */ \
     void store(uint word, uvec4 all, uint bits, uint count) { \
         uint whole = uint(PIXELS) * bits / 64u; \
         if (whole == 1u) words[word] = all.w; \
@@ -32,7 +33,8 @@ const bool PAIRS = TARGET == NV12 || TARGET == P010;
 #define LUMA (2u * SAMPLE)
 #define CHROMA (PAIRS ? LUMA : SAMPLE)
 
-// Whether two neighbors share a word of chroma: invocations with more pixels would read half floats with wide gaps.
+// Whether two neighboring invocations share a word of chroma. With twice the pixels each would fill one, but
+// neighbors would then load half floats with wide gaps between them.
 const bool SHARES = TARGET == YU12 && PIXELS == 4;
 shared uint halfWords[128];
 
@@ -41,7 +43,7 @@ uint rowOf(int plane, int row) {
     return (at.targetBase[plane] + uint(row - first) * at.targetStride[plane]) >> 2;
 }
 
-// Removes the first bits of 128 and adds others at the end.
+// Drops the first `count` of 128 bits and adds `bits` at the end.
 uvec4 append(uvec4 all, uint bits, uint count) {
     uvec4 next = uvec4(all.yzw, bits);
     return count == 32u ? next : (all >> count) | (next << (32u - count));

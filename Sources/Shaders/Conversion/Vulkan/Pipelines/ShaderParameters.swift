@@ -95,7 +95,7 @@ struct ShaderParameters {
     }
 }
 
-/// The parts of a picture that invocations and workgroups of a conversion write.
+/// The pixels that an invocation writes, and the invocations of a workgroup.
 struct DispatchShape {
     /// Pixels of a row that an invocation writes; it always writes two rows.
     let pixels: Int
@@ -104,8 +104,9 @@ struct DispatchShape {
 
     /// The shape for a target.
     ///
-    /// Neighboring invocations of a GPU store neighboring words, as many as one store instruction holds: gaps between them
-    /// cost a multiple of the time on a bus (docs/performance.md). Software computes more in one invocation, which repeats less.
+    /// On a GPU, neighboring invocations store adjacent words, as many as one store instruction holds: gaps
+    /// multiply the time of stores across a bus (docs/performance.md). On a CPU, invocations with more pixels
+    /// repeat less work.
     init(_ target: PixelFormat, isSoftware: Bool) {
         workgroup = isSoftware ? (16, 1) : (32, 4)
         pixels =
