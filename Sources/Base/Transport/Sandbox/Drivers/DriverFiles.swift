@@ -10,7 +10,7 @@ public struct DriverFiles: Sendable {
     /// What loads a driver.
     public enum Interface: Sendable {
         case vulkan, vaapi
-        /// EGL, layers, and libraries that drivers open by their names.
+        /// EGL, Vulkan's layers and its loader.
         case other
     }
 
@@ -32,8 +32,7 @@ public struct DriverFiles: Sendable {
     /// The libraries of one driver at most, and the manifests and libraries of all: more than any machine has.
     private static let (maxLibraries, maxDrivers) = (512, 256)
 
-    /// Libraries that programs and drivers open by their names: Vulkan's loader, and NVIDIA's CUDA and decoder for VA-API.
-    private static let opened = [vulkanLoader, "libcuda.so.1", "libnvcuvid.so.1"]
+    /// Vulkan's loader, which programs open by its name.
     public static let vulkanLoader = "libvulkan.so.1"
 
     /// Variables that name folders of drivers, separated by colons.
@@ -58,10 +57,11 @@ public struct DriverFiles: Sendable {
             rule: FolderRule(granted: granted),
             libraries: LibrarySearch(folders: list("LD_LIBRARY_PATH"), cache: linkerCache))
         let places = ManifestPlaces(environment: environment)
-        for name in Self.opened {
-            let files = search.libraries.files(named: name)
-            if !files.isEmpty { add(files, as: .other, name, &search) }
+        // Drivers open more libraries by their names alone, as NVIDIA's that of CUDA.
+        for folder in search.libraries.listedFolders + Self.folderVariables.flatMap(list) {
+            search.grant(folder: folder)
         }
+        add(search.libraries.files(named: Self.vulkanLoader), as: .other, Self.vulkanLoader, &search)
         for place in places.vulkanDrivers { add(manifestsAt: place, as: .vulkan, &search) }
         for place in places.vulkanLayers + places.egl { add(manifestsAt: place, as: .other, &search) }
         let videoFolders = list("LIBVA_DRIVERS_PATH")
@@ -73,7 +73,6 @@ public struct DriverFiles: Sendable {
                 add(["\(folder)/\(name)"], as: .vaapi, "\(folder)/\(name)", &search)
             }
         }
-        for folder in Self.folderVariables.flatMap(list) { search.grant(folder: folder) }
         (rows, refused) = (search.rows, search.refused)
     }
 
@@ -102,7 +101,7 @@ public struct DriverFiles: Sendable {
         _ libraries: [String], as interface: Interface, _ path: String, _ search: inout Search,
         manifest: String? = nil
     ) {
-        guard drivers.count < Self.maxDrivers else { return }
+        guard drivers.count < Self.maxDrivers, manifest != nil || !libraries.isEmpty else { return }
         var queue = libraries.map { LibrarySearch.Library(path: $0) }
         var seen = Set(queue)
         var files = manifest.map { [$0] } ?? []
@@ -151,6 +150,8 @@ extension DriverFiles {
         var refused: [String: String] = [:]
         private var needs: [LibrarySearch.Library: [LibrarySearch.Library]] = [:]
         private var grantedLibraries: [String: Bool] = [:]
+        /// Libraries in the system's folders.
+        private var ofSystem: Set<String> = []
 
         init(rule: FolderRule, libraries: LibrarySearch) {
             (self.rule, self.libraries) = (rule, libraries)
@@ -158,7 +159,7 @@ extension DriverFiles {
 
         mutating func needs(of library: LibrarySearch.Library) -> [LibrarySearch.Library] {
             if let known = needs[library] { return known }
-            let found = libraries.needs(of: library)
+            let found = libraries.needs(of: library, isSystem: ofSystem.contains(library.path))
             needs[library] = found
             return found
         }
@@ -190,7 +191,9 @@ extension DriverFiles {
             if let known = grantedLibraries[path] { return known }
             guard let file = ResolvedPath.of(path) else { return false }
             let folder = file.parentFolder
-            if !isGranted(file) {
+            if rule.isGranted(file) {
+                ofSystem.insert(path)
+            } else if !isGranted(file) {
                 if let fault = rule.fault(ofFolder: folder) ?? rule.fault(ofFile: file) {
                     refused[path] = fault
                 } else {

@@ -52,11 +52,15 @@ struct LibraryHeader: Hashable, Sendable {
             let table = segments.lazy.compactMap({ $0.offset(of: address) }).first
         else { return }
         func string(_ place: UInt64) -> String? {
-            guard place < size, !table.addingReportingOverflow(place).overflow,
-                let bytes = file.prefix(at: table + place, count: Int(min(size - place, UInt64(Self.maxString)))),
-                let end = bytes.firstIndex(of: 0)
-            else { return nil }
-            return FileName.string(Array(bytes[..<end]))
+            guard place < size, !table.addingReportingOverflow(place).overflow else { return nil }
+            for limit in [256, Self.maxString] {
+                guard let bytes = file.prefix(at: table + place, count: Int(min(size - place, UInt64(limit))))
+                else {
+                    return nil
+                }
+                if let end = bytes.firstIndex(of: 0) { return FileName.string(Array(bytes[..<end])) }
+            }
+            return nil
         }
         func folders(_ place: UInt64) -> [String] {
             (string(place) ?? "").split(separator: ":").map(String.init)
