@@ -65,7 +65,7 @@ enum VulkanManifests {
         }
         guard let driver = manifest.driver, let library = driver.path else { return .damaged }
         guard driver.isOwnArchitecture else { return .otherArchitecture }
-        let file = manifest.place(of: library)
+        let file = manifest.path(of: library)
         guard let handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL) else {
             let error = dlerror().map { String(cString: $0).printable(maxBytes: 256) } ?? "it cannot be loaded"
             // glibc's words for a library of 32 bits beside this program's of 64, which the loader rightly ignores.

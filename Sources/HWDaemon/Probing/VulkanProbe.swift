@@ -16,16 +16,16 @@ enum VulkanProbe {
         _ request: ProbeRequest, _ drivers: DriverFiles, report: (ProbeReport) -> Void
     ) -> ProbeAnswer {
         let (refused, others) = (drivers.refused(of: .vulkan), drivers.refused(of: .other))
-        let places = ManifestPlaces()
+        let searched = ManifestSearchPaths()
         // Stamps do not show when the sandbox admits a file again, so an answer with refused drivers is not reused.
-        func stamps() -> [FileStamp] { refused.isEmpty ? LoadedFiles.stamps(VulkanFiles.paths(places)) : [] }
+        func stamps() -> [FileStamp] { refused.isEmpty ? LoadedFiles.stamps(VulkanFiles.paths(searched)) : [] }
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {
             let loader = others.first { $0.driver == DriverFiles.vulkanLoader }
             let fault: VulkanManifests.Fault? =
                 loader.map { (.driverRefused, $0.sentence) }
                 ?? VulkanManifests.fault(refused, installed: drivers.drivers(of: .vulkan).count)
-                ?? VulkanManifests.fault(of: places.vulkanDrivers.flatMap(ManifestPlaces.manifests))
+                ?? VulkanManifests.fault(of: searched.vulkanDrivers.flatMap(ManifestSearchPaths.manifests))
             return ProbeAnswer(
                 vulkan: VulkanReport(
                     state: .absent, reason: VulkanReport.onCPU(fault?.reason ?? error.reason), cause: fault?.cause),
@@ -105,9 +105,11 @@ enum VulkanProbe {
 /// The files in which Vulkan's loader finds drivers, and the devices that those open.
 enum VulkanFiles {
     /// Files and directories, which need not exist: one that appears counts as a change.
-    static func paths(_ places: ManifestPlaces) -> [String] {
+    static func paths(_ searched: ManifestSearchPaths) -> [String] {
         let nodes = ((try? Directory.names(in: "/dev/dri", limit: 64)) ?? []).filter { $0.hasPrefix("renderD") }
         return ["/etc/ld.so.cache", "/dev/nvidiactl", "/dev/dxg", "/dev/dri"] + nodes.map { "/dev/dri/\($0)" }
-            + (places.vulkanDrivers + places.vulkanLayers).flatMap { [$0] + ManifestPlaces.manifests(at: $0) }
+            + (searched.vulkanDrivers + searched.vulkanLayers).flatMap { path in
+                [path] + ManifestSearchPaths.manifests(at: path)
+            }
     }
 }

@@ -46,9 +46,12 @@ struct CallTable: Sendable {
         // Opening a file for writing needs the right to write.
         let emptying = CallRule.refuse(EACCES)
         rows += [("open", 1), ("openat", 2)].map { name, flags in
-            let test: ArgumentTest =
-                changesFolders ? .bits(flags, of: O_TRUNC | O_ACCMODE, are: O_TRUNC) : .bits(flags, O_TRUNC)
-            return CallRow(name, .allow, [(test, emptying)])
+            // The access mode 3 gives a descriptor that can neither read nor write, and Landlock asks for no right.
+            let tests: [ArgumentTest] =
+                changesFolders
+                ? [O_RDONLY, O_ACCMODE].map { .bits(flags, of: O_TRUNC | O_ACCMODE, are: O_TRUNC | $0) }
+                : [.bits(flags, O_TRUNC)]
+            return CallRow(name, .allow, tests.map { ($0, emptying) })
         }
         // Of two filters that trap, the last one decides how.
         return CallTable(rows: rows + restricted + ended.map { CallRow($0, .end) }, otherwise: .forbid(ENOSYS))

@@ -152,7 +152,11 @@ struct NVIDIADriver: Hashable {
     private func nodeFaults(hasRenderNode: Bool) -> [Fault] {
         var faults: [Fault] = []
         if !hasRenderNode, !drmIsLoaded || drmMakesNodes != true {
-            let why = drmIsLoaded ? "does not set modes (modeset=0)" : "is not loaded"
+            // Only root may read the parameter.
+            let why =
+                if !drmIsLoaded { "is not loaded" } else if drmMakesNodes == false {
+                    "does not set modes (modeset=0)"
+                } else { "makes none" }
             faults.append(
                 Fault(
                     cause: .nvidiaModeset,

@@ -13,8 +13,9 @@ struct DriverCache {
 
     /// The cache of a daemon: in the service manager's cache folder, or for a private daemon in its user's.
     init(isPrivate: Bool) {
-        let cache = Environment.value("CACHE_DIRECTORY")?.split(separator: ":").first.map(String.init)
-        folder = (cache ?? (isPrivate ? ProbeCache.userFolder : nil)).map { "\($0)/drivers" }
+        // The variable may be of another service, which started the private daemon.
+        let service = Environment.value("CACHE_DIRECTORY")?.split(separator: ":").first.map(String.init)
+        folder = (isPrivate ? ProbeCache.userFolder : service).map { "\($0)/drivers" }
     }
 
     /// The folder of an owner, which is created; nil where that fails.

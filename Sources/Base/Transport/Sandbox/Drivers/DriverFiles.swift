@@ -10,7 +10,7 @@ public struct DriverFiles: Sendable {
     /// What loads a driver.
     public enum Interface: Sendable {
         case vulkan, vaapi
-        /// EGL, layers, and libraries that drivers open by name.
+        /// EGL, Vulkan's layers and its loader.
         case other
     }
 
@@ -29,11 +29,10 @@ public struct DriverFiles: Sendable {
     /// What the sandbox grants for reading, beside the system's folders.
     private(set) var rows: [FileRules.Row] = []
 
-    /// Limits that no real machine reaches: the libraries of one driver, and the drivers.
+    /// The libraries of one driver at most, and the manifests and libraries of all: more than any machine has.
     private static let (maxLibraries, maxDrivers) = (512, 256)
 
-    /// Libraries that programs and drivers open by name: Vulkan's loader, and NVIDIA's CUDA and decoder for VA-API.
-    private static let opened = [vulkanLoader, "libcuda.so.1", "libnvcuvid.so.1"]
+    /// Vulkan's loader, which programs open by its name.
     public static let vulkanLoader = "libvulkan.so.1"
 
     /// Variables that name folders of drivers, separated by colons.
@@ -44,12 +43,12 @@ public struct DriverFiles: Sendable {
     /// No files, for a process that opens no driver.
     init() {}
 
-    /// Finds the files; call it before the sandbox closes.
+    /// Finds the files, which no sandbox may prevent.
     ///
     /// - Parameters:
     ///   - environment: the process's variables.
     ///   - granted: folders that the sandbox grants whatever is in them.
-    ///   - linkerCache: the path of the dynamic linker's list.
+    ///   - linkerCache: the dynamic linker's list.
     init(environment: (String) -> String?, granted: [String], linkerCache: String = "/etc/ld.so.cache") {
         func list(_ name: String) -> [String] {
             (environment(name) ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
@@ -57,13 +56,14 @@ public struct DriverFiles: Sendable {
         var search = Search(
             rule: FolderRule(granted: granted),
             libraries: LibrarySearch(folders: list("LD_LIBRARY_PATH"), cache: linkerCache))
-        let places = ManifestPlaces(environment: environment)
-        for name in Self.opened {
-            let files = search.libraries.files(named: name)
-            if !files.isEmpty { add(files, as: .other, name, &search) }
+        let paths = ManifestSearchPaths(environment: environment)
+        // Drivers open more libraries by their names alone, as NVIDIA's that of CUDA.
+        for folder in search.libraries.listedFolders + Self.folderVariables.flatMap(list) {
+            search.grant(folder: folder)
         }
-        for path in places.vulkanDrivers { add(manifestsAt: path, as: .vulkan, &search) }
-        for path in places.vulkanLayers + places.egl { add(manifestsAt: path, as: .other, &search) }
+        add(search.libraries.files(named: Self.vulkanLoader), as: .other, Self.vulkanLoader, &search)
+        for path in paths.vulkanDrivers { add(manifestsAt: path, as: .vulkan, &search) }
+        for path in paths.vulkanLayers + paths.egl { add(manifestsAt: path, as: .other, &search) }
         let videoFolders = list("LIBVA_DRIVERS_PATH")
         for folder in videoFolders.isEmpty
             ? (LibrarySearch.defaultFolders + ["/run/opengl-driver/lib"]).map({ "\($0)/dri" }) : videoFolders
@@ -73,18 +73,16 @@ public struct DriverFiles: Sendable {
                 add(["\(folder)/\(name)"], as: .vaapi, "\(folder)/\(name)", &search)
             }
         }
-        for folder in Self.folderVariables.flatMap(list) { search.grant(folder: folder) }
         (rows, refused) = (search.rows, search.refused)
     }
 
     /// Adds the manifests in a folder, or the one at a path, with the libraries that they name.
     private mutating func add(manifestsAt source: String, as interface: Interface, _ search: inout Search) {
         if !source.hasSuffix(".json") { search.grant(folder: source) }
-        for path in ManifestPlaces.manifests(at: source) {
-            search.grant(file: path)
-            let manifest: DriverManifest
-            do throws(DriverManifest.Fault) { manifest = try DriverManifest(path) } catch {
-                if drivers.count < Self.maxDrivers {
+        for path in ManifestSearchPaths.manifests(at: source) {
+            // What others can write names no folder to grant; what the user may not read is not the sandbox's fault.
+            guard search.grant(file: path), let manifest = try? DriverManifest(path) else {
+                if access(FileName.bytes(path), R_OK) == 0, drivers.count < Self.maxDrivers {
                     drivers.append(Driver(interface: interface, path: path, files: [path]))
                 }
                 continue
@@ -102,7 +100,7 @@ public struct DriverFiles: Sendable {
         _ libraries: [String], as interface: Interface, _ path: String, _ search: inout Search,
         manifest: String? = nil
     ) {
-        guard drivers.count < Self.maxDrivers else { return }
+        guard drivers.count < Self.maxDrivers, manifest != nil || !libraries.isEmpty else { return }
         var queue = libraries.map { LibrarySearch.Library(path: $0) }
         var seen = Set(queue)
         var files = manifest.map { [$0] } ?? []
@@ -122,7 +120,7 @@ extension DriverFiles {
         drivers.filter { $0.interface == interface }.map(\.path)
     }
 
-    /// The drivers of an interface that this process may not open: after the sandbox closed, those that it blocks.
+    /// The drivers of an interface that this process cannot open: once the sandbox has closed, those that it keeps away.
     public func refused(of interface: Interface) -> [RefusedDriver] {
         drivers.filter { $0.interface == interface }.compactMap { driver in
             for file in driver.files {
@@ -151,6 +149,8 @@ extension DriverFiles {
         var refused: [String: String] = [:]
         private var needs: [LibrarySearch.Library: [LibrarySearch.Library]] = [:]
         private var grantedLibraries: [String: Bool] = [:]
+        /// Libraries in the system's folders.
+        private var ofSystem: Set<String> = []
 
         init(rule: FolderRule, libraries: LibrarySearch) {
             (self.rule, self.libraries) = (rule, libraries)
@@ -158,7 +158,7 @@ extension DriverFiles {
 
         mutating func needs(of library: LibrarySearch.Library) -> [LibrarySearch.Library] {
             if let known = needs[library] { return known }
-            let found = libraries.needs(of: library)
+            let found = libraries.needs(of: library, isSystem: ofSystem.contains(library.path))
             needs[library] = found
             return found
         }
@@ -166,7 +166,7 @@ extension DriverFiles {
         /// Grants a folder in which a loader looks.
         mutating func grant(folder path: String) {
             guard path.hasPrefix("/"), let folder = ResolvedPath.of(path), !isGranted(folder) else { return }
-            if let fault = rule.fault(ofFolder: folder) {
+            if let fault = rule.fault(ofLinksIn: path) ?? rule.fault(ofFolder: folder) {
                 refused[path] = fault
             } else {
                 rows.append(FileRules.Row(path: folder, rights: .read))
@@ -174,13 +174,17 @@ extension DriverFiles {
         }
 
         /// Grants a file, whatever else is in its folder.
-        mutating func grant(file path: String) {
-            guard let file = ResolvedPath.of(path), !isGranted(file) else { return }
-            if let fault = rule.fault(ofFile: file) {
+        ///
+        /// - Returns: whether it can be opened.
+        mutating func grant(file path: String) -> Bool {
+            guard let file = ResolvedPath.of(path) else { return false }
+            guard !isGranted(file) else { return true }
+            if let fault = rule.fault(ofLinksIn: path) ?? rule.fault(ofFile: file) {
                 refused[path] = fault
-            } else {
-                rows.append(FileRules.Row(path: file, rights: .readFile))
+                return false
             }
+            rows.append(FileRules.Row(path: file, rights: .readFile))
+            return true
         }
 
         /// Grants the folder of a library's file, because drivers open more files there by name.
@@ -190,9 +194,16 @@ extension DriverFiles {
             if let known = grantedLibraries[path] { return known }
             guard let file = ResolvedPath.of(path) else { return false }
             let folder = file.parentFolder
-            if !isGranted(file) {
-                if let fault = rule.fault(ofFolder: folder) ?? rule.fault(ofFile: file) {
+            if rule.isGranted(file) {
+                ofSystem.insert(path)
+            } else if !isGranted(file) {
+                if let fault = rule.fault(ofLinksIn: path) ?? rule.fault(ofFolder: folder)
+                    ?? rule.fault(ofFile: file)
+                {
                     refused[path] = fault
+                } else if LibraryHeader(file) == nil {
+                    // A manifest may name any file, such as a key in a folder of root's.
+                    refused[path] = "refused, because it is no library for this processor"
                 } else {
                     rows.append(FileRules.Row(path: folder, rights: .read))
                 }

@@ -59,17 +59,18 @@ public struct DriverManifest: Sendable {
 
     /// The libraries for programs of this architecture: absolute paths, and names that the dynamic linker looks for.
     var libraries: [String] {
-        ((driver.map { [$0] } ?? []) + layers).filter(\.isOwnArchitecture).compactMap { $0.path.map(place(of:)) }
+        ((driver.map { [$0] } ?? []) + layers).filter(\.isOwnArchitecture).compactMap { $0.path.map(path(of:)) }
     }
 
     /// A library's path: a relative one starts at the manifest's folder; a bare name is left to the dynamic linker.
-    public func place(of library: String) -> String {
-        library.contains("/") && !library.hasPrefix("/") ? "\(path.parentFolder)/\(library)" : library
+    public func path(of library: String) -> String {
+        guard library.contains("/"), !library.hasPrefix("/"), path.contains("/") else { return library }
+        return "\(path.parentFolder)/\(library)"
     }
 }
 
 /// Where the loaders of drivers and layers look for manifests.
-public struct ManifestPlaces: Sendable {
+public struct ManifestSearchPaths: Sendable {
     /// Manifests of Vulkan drivers and folders of them, which need not exist.
     public private(set) var vulkanDrivers: [String] = []
     /// Those of layers of Vulkan that are loaded in every process, or in this one.

@@ -25,6 +25,9 @@ public enum SharedTrees {
 /// Which folders and files of drivers a sandbox grants: those that only root and the daemon's user can change, because
 /// what is in them runs in the process.
 struct FolderRule {
+    /// Each folder in them is a user's.
+    private static let foldersOfUsers = ["/home", "/run/user"].map { ResolvedPath.of($0) ?? $0 }
+
     /// Folders that are granted whatever is in them, without links.
     private let granted: [String]
     /// The users who may own what is granted: root, and in a user namespace its owner; and the process's user.
@@ -45,8 +48,7 @@ struct FolderRule {
     ///
     /// - Parameter folder: a path without links.
     func fault(ofFolder folder: String) -> String? {
-        let parts = folder.split(separator: "/")
-        if SharedTrees.areOpened(by: folder) || parts.count == 2 && parts.first == "home" {
+        if SharedTrees.areOpened(by: folder) || Self.foldersOfUsers.contains(folder.parentFolder) {
             return "refused, because \(folder.printable(maxBytes: 200)) holds more than a driver"
         }
         return fault(ofFile: folder)
@@ -71,6 +73,32 @@ struct FolderRule {
             guard part != "/" else { return nil }
             part = part.parentFolder
         }
+    }
+
+    /// Why the links on the way to a file are not followed; nil where only root and the daemon's user made them.
+    ///
+    /// - Parameter path: absolute.
+    func fault(ofLinksIn path: String) -> String? {
+        var (folder, links) = ("", 0)
+        var rest = Array(path.split(separator: "/").reversed())
+        while let part = rest.popLast() {
+            if part == "." { continue }
+            if part == ".." {
+                folder = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+                continue
+            }
+            guard let target = ResolvedPath.link("\(folder)/\(part)") else {
+                folder += "/\(part)"
+                continue
+            }
+            links += 1
+            // The most links that Linux follows (path_resolution(7)).
+            guard links <= 40 else { return String(cString: strerror(ELOOP)) }
+            if let fault = fault(ofFile: folder.isEmpty ? "/" : folder) { return fault }
+            if target.hasPrefix("/") { folder = "" }
+            rest += target.split(separator: "/").reversed()
+        }
+        return nil
     }
 
     private static func status(of path: String) -> stat? {

@@ -11,7 +11,7 @@ struct LibraryHeader: Hashable, Sendable {
     /// DT_RPATH: folders for the needs of this library and of those that it loads; ignored beside a DT_RUNPATH.
     var rPath: [String] = []
 
-    /// Limits that no real library reaches: program headers, bytes of the dynamic section, bytes of a string.
+    /// More program headers, or bytes of a dynamic section or of a string, than any library has.
     private static let maxHeaders = 128
     private static let maxDynamic = 1 << 16
     private static let maxString = 4096
@@ -27,9 +27,9 @@ struct LibraryHeader: Hashable, Sendable {
             // A 64-bit file with the lowest byte first.
             header.starts(with: [0x7f, 0x45, 0x4c, 0x46, 2, 1]),
             header.integer(at: 16, UInt16.self) == 3, header.integer(at: 18, UInt16.self) == Self.machine,
-            let tableOffset = header.integer(at: 32, UInt64.self), header.integer(at: 54, UInt16.self) == 56,
+            let offset = header.integer(at: 32, UInt64.self), header.integer(at: 54, UInt16.self) == 56,
             let count = header.integer(at: 56, UInt16.self), count <= Self.maxHeaders,
-            let table = file.bytes(at: tableOffset, count: 56 * Int(count))
+            let table = file.bytes(at: offset, count: 56 * Int(count))
         else { return nil }
         let segments = (0..<Int(count)).compactMap { Segment(table, at: 56 * $0) }
         guard let dynamic = segments.first(where: { $0.type == 2 }), dynamic.size <= Self.maxDynamic,
@@ -38,7 +38,7 @@ struct LibraryHeader: Hashable, Sendable {
         read(entries, file, segments)
     }
 
-    /// Reads the dynamic section; strings outside of their table are skipped.
+    /// Reads the dynamic section; strings outside of their table are passed over.
     private mutating func read(_ entries: [UInt8], _ file: BoundedReader, _ segments: [Segment]) {
         var values: [(tag: UInt64, value: UInt64)] = []
         for entry in stride(from: 0, to: entries.count, by: 16) {
@@ -52,11 +52,15 @@ struct LibraryHeader: Hashable, Sendable {
             let table = segments.lazy.compactMap({ $0.offset(of: address) }).first
         else { return }
         func string(_ index: UInt64) -> String? {
-            guard index < size, !table.addingReportingOverflow(index).overflow,
-                let bytes = file.prefix(at: table + index, count: Int(min(size - index, UInt64(Self.maxString)))),
-                let end = bytes.firstIndex(of: 0)
-            else { return nil }
-            return FileName.string(Array(bytes[..<end]))
+            guard index < size, !table.addingReportingOverflow(index).overflow else { return nil }
+            for limit in [256, Self.maxString] {
+                guard let bytes = file.prefix(at: table + index, count: Int(min(size - index, UInt64(limit))))
+                else {
+                    return nil
+                }
+                if let end = bytes.firstIndex(of: 0) { return FileName.string(Array(bytes[..<end])) }
+            }
+            return nil
         }
         func folders(_ index: UInt64) -> [String] {
             (string(index) ?? "").split(separator: ":").map(String.init)
@@ -87,11 +91,11 @@ struct LibraryHeader: Hashable, Sendable {
             (self.type, self.offset, self.address, self.size) = (type, offset, address, size)
         }
 
-        /// The file's offset of an address; nil for an address that the segment does not load from the file.
+        /// The offset in the file of an address; nil for one that the segment does not load.
         func offset(of address: UInt64) -> UInt64? {
             guard type == 1, address >= self.address, address - self.address < size else { return nil }
-            let (found, overflow) = offset.addingReportingOverflow(address - self.address)
-            return overflow ? nil : found
+            let (sum, overflow) = offset.addingReportingOverflow(address - self.address)
+            return overflow ? nil : sum
         }
     }
 }
@@ -114,7 +118,7 @@ private final class BoundedReader {
         prefix(at: offset, count: count).flatMap { $0.count == count ? $0 : nil }
     }
 
-    /// At most `count` bytes from an offset on, up to the end of the file; nil where they cannot be read.
+    /// The bytes from an offset on, up to the end of the file; nil where they cannot be read.
     func prefix(at offset: UInt64, count: Int) -> [UInt8]? {
         guard let offset = off_t(exactly: offset) else { return nil }
         var bytes = [UInt8](repeating: 0, count: count)

@@ -31,9 +31,17 @@ struct LibrarySearch {
         self.cache = LinkerCache(cache)
     }
 
+    /// The folders of all libraries that are found by their names alone.
+    var listedFolders: [String] { cache.folders }
+
     /// The libraries that one needs, where they are found.
-    func needs(of library: Library) -> [Library] {
-        guard let header = LibraryHeader(library.path) else { return [] }
+    ///
+    /// - Parameter isSystem: whether it is in a folder of the system's. Such a library needs others of the system's, and those in the
+    ///   listed folders, if it names no folder of its own: they are not looked for.
+    func needs(of library: Library, isSystem: Bool) -> [Library] {
+        guard let header = LibraryHeader(library.path),
+            !isSystem || !(header.rPath + header.runPath + library.inherited).isEmpty
+        else { return [] }
         let own = Self.expanded(header.rPath, library.path)
         let inherited = header.runPath.isEmpty ? own + library.inherited : library.inherited
         let before = header.runPath.isEmpty ? inherited : []
@@ -61,7 +69,7 @@ struct LibrarySearch {
 
     private static func exists(_ path: String) -> Bool { access(FileName.bytes(path), F_OK) == 0 }
 
-    /// Folders of a library with `$ORIGIN` replaced by its own; other tokens of the linker are too rare to be known here.
+    /// Folders of a library with `$ORIGIN` replaced by its own; folders with other tokens of the linker are left out.
     private static func expanded(_ folders: [String], _ library: String) -> [String] {
         folders.compactMap { folder in
             guard folder.contains("$") else { return folder.hasPrefix("/") ? folder : nil }

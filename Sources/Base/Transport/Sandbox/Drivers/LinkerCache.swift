@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 internal import HWDSystem
 
 /// The dynamic linker's list of libraries by name (`/etc/ld.so.cache`, written by ldconfig(8)).
@@ -6,8 +7,8 @@ struct LinkerCache: Sendable {
     private var bytes: [UInt8] = []
     /// Where the header begins; the offsets of names and files count from there.
     private var start = 0
-    /// The offset of each name's first entry; its other entries, for other processor features, follow that one.
-    private var entries: [ArraySlice<UInt8>: Int] = [:]
+    /// The offsets of the entries.
+    private var entries = stride(from: 0, to: 0, by: entrySize)
 
     private static let magic = Array("glibc-ld.so.cache1.1".utf8)
     /// The format of old versions, after which a file may have the present one.
@@ -28,36 +29,44 @@ struct LinkerCache: Sendable {
         else { return }
         (self.bytes, self.start) = (bytes, start)
         let first = start + Self.headerSize
-        for entry in stride(from: first, to: first + Self.entrySize * Int(count), by: Self.entrySize) {
-            guard let name = name(at: entry), entries[name] == nil else { continue }
-            entries[name] = entry
-        }
+        entries = stride(from: first, to: first + Self.entrySize * Int(count), by: Self.entrySize)
     }
 
-    /// The files of a name, which need not exist.
+    /// The files of a name, which need not exist: a name may have one for each set of processor features.
     subscript(name: String) -> [String] {
-        let name = Array(name.utf8)[...]
-        guard var entry = entries[name] else { return [] }
-        var files: [String] = []
-        while self.name(at: entry) == name {
-            if bytes.integer(at: entry, UInt32.self) == Self.flags, let file = string(at: entry + 8),
-                file.first == UInt8(ascii: "/")
-            {
-                files.append(FileName.string(Array(file)))
-            }
-            entry += Self.entrySize
+        let name = Array(name.utf8)
+        return entries.filter { string(at: $0 + 4, is: name) }.compactMap { entry in
+            file(of: entry).map { FileName.string(Array($0)) }
         }
-        return files
     }
 
-    private func name(at entry: Int) -> ArraySlice<UInt8>? { string(at: entry + 4) }
+    /// The folders of all files.
+    var folders: [String] {
+        var found: [ArraySlice<UInt8>] = []
+        for entry in entries {
+            guard let file = file(of: entry), let slash = file.lastIndex(of: UInt8(ascii: "/")) else { continue }
+            let folder = file[..<slash]
+            if !folder.isEmpty, !found.contains(folder) { found.append(folder) }
+        }
+        return found.map { FileName.string(Array($0)) }
+    }
 
-    /// The text to which the field at an offset points; nil for one outside of the file.
-    private func string(at field: Int) -> ArraySlice<UInt8>? {
-        guard let offset = bytes.integer(at: field, UInt32.self), case let first = start + Int(offset),
-            first < bytes.count, let end = bytes[first...].firstIndex(of: 0)
+    /// The absolute path of an entry's file; nil for libraries of another architecture.
+    private func file(of entry: Int) -> ArraySlice<UInt8>? {
+        guard bytes.integer(at: entry, UInt32.self) == Self.flags,
+            let offset = bytes.integer(at: entry + 8, UInt32.self), case let first = start + Int(offset),
+            first < bytes.count, bytes[first] == UInt8(ascii: "/"),
+            let end = bytes[first..<min(first + Int(PATH_MAX), bytes.count)].firstIndex(of: 0)
         else { return nil }
         return bytes[first..<end]
+    }
+
+    /// Whether the text to which the field at an offset points is a name.
+    private func string(at field: Int, is name: [UInt8]) -> Bool {
+        guard let offset = bytes.integer(at: field, UInt32.self), case let first = start + Int(offset),
+            first + name.count < bytes.count, bytes[first + name.count] == 0
+        else { return false }
+        return bytes[first..<first + name.count].elementsEqual(name)
     }
 
     /// Where the present format begins; nil in a file of another format.
