@@ -64,6 +64,28 @@ extension VulkanTests {
             try TestDevice.checkValidation()
         }
 
+        @Test func timesADeviceBesideTheCPU() throws {
+            let survey = try VulkanSurvey()
+            var device = try #require(survey.devices.first { $0.kind == .cpu })
+            device.imports.hostMemoryVerified = true
+            let speed = try survey.speed(of: device)
+            #expect(speed.picture > 0 && speed.cpuPicture > 0 && speed.cpuThreads > 0 && speed.opening > 0)
+        }
+
+        @Test func slownessCountsOnlyWhereTheDeviceIsLeftOpen() {
+            let slow = ComputeDevice.Speed(picture: 2, cpuPicture: 1, cpuThreads: 2, opening: 100)
+            let fast = ComputeDevice.Speed(picture: 1, cpuPicture: 3, cpuThreads: 2, opening: 100)
+            var request = ConverterChoice.Request(
+                faults: ["a": "wrong"], speeds: ["a": slow, "b": slow, "c": fast])
+            #expect(request.faults(for: conversion).keys.sorted() == ["a", "b"])
+            #expect(request.faults(for: conversion)["a"] == "wrong")
+            // A hundred small pictures are less work than one of 1080p.
+            request.pictures = 100
+            #expect(request.faults(for: conversion).keys.sorted() == ["a", "b", "c"])
+            request.device = .vulkan
+            #expect(request.faults(for: conversion) == ["a": "wrong"])
+        }
+
         @Test func refusesReadOnlyAndUnmappedMemory() throws {
             let device = try TestDevice.get()
             try withPool(1 << 16, protection: PROT_READ) { pool in

@@ -54,19 +54,43 @@ import Testing
         #expect(refused?.reason == "one is not used: half floats came out wrong")
     }
 
+    private func device(_ id: String, _ candidate: ComputeChoice.Candidate, verified: Bool) -> ComputeDevice {
+        var device = ComputeDevice(
+            id: id, name: candidate.name, driver: "d", apiVersion: "1.3.0", kind: candidate.kind,
+            pciAddress: candidate.pciAddress, claimed: true,
+            imports: ComputeDevice.Imports(hostMemoryAlignment: nil, dmaBufs: false, dmaBufModifiers: false),
+            limits: ComputeDevice.Limits(
+                maxStorageBufferRange: 1 << 27, maxStorageBuffers: 8, timestampPeriod: nil, storage16Bit: false,
+                float16: false))
+        (device.tried, device.verified) = (true, verified)
+        if !verified { device.reason = "half floats came out wrong" }
+        return device
+    }
+
+    @Test func choosesNoDeviceThatIsSlowerThanTheCPU() {
+        var slow = device("a", first, verified: true)
+        slow.speed = ComputeDevice.Speed(picture: 17, cpuPicture: 0.514, cpuThreads: 16, opening: 300)
+        var fast = device("b", integrated, verified: true)
+        fast.speed = ComputeDevice.Speed(picture: 0.4, cpuPicture: 0.514, cpuThreads: 16, opening: 300)
+        var report = VulkanReport(state: .ready, devices: [slow, fast])
+        report.choose(preferring: first.pciAddress)
+        let reason = "a 1080p picture takes 17 ms on it, and 0.51 ms on the CPU"
+        #expect(report.devices.map(\.choice) == ["not used: \(reason)", "the only GPU"])
+        #expect(report.faults.isEmpty && Set(report.speeds.keys) == ["a", "b"])
+        report.devices = [slow]
+        report.choose(preferring: nil)
+        #expect(report.reason?.hasSuffix("the devices here: one (not used: \(reason))") == true)
+        #expect(slow.speed?.text == "1080p PQ to half floats: 17 ms; CPU 0.51 ms, 16 threads; to open: 300 ms")
+    }
+
+    @Test func fewPicturesCountWhatOpeningCosts() {
+        let speed = ComputeDevice.Speed(picture: 1, cpuPicture: 3, cpuThreads: 16, opening: 300)
+        #expect(speed.slowness() == nil && speed.slowness(for: 151) == nil)
+        #expect(
+            speed.slowness(for: 149) == "to open it takes 300 ms, in which the CPU converts so few pictures")
+    }
+
     @Test func reportsTheReasonForEachDevice() {
-        func device(_ id: String, _ candidate: ComputeChoice.Candidate, verified: Bool) -> ComputeDevice {
-            var device = ComputeDevice(
-                id: id, name: candidate.name, driver: "d", apiVersion: "1.3.0", kind: candidate.kind,
-                pciAddress: candidate.pciAddress, claimed: true,
-                imports: ComputeDevice.Imports(hostMemoryAlignment: nil, dmaBufs: false, dmaBufModifiers: false),
-                limits: ComputeDevice.Limits(
-                    maxStorageBufferRange: 1 << 27, maxStorageBuffers: 8, timestampPeriod: nil, storage16Bit: false,
-                    float16: false))
-            (device.tried, device.verified) = (true, verified)
-            if !verified { device.reason = "half floats came out wrong" }
-            return device
-        }
         var report = VulkanReport(
             state: .ready,
             devices: [

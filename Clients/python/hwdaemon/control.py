@@ -117,6 +117,14 @@ class ComputeLimits:
 
 
 @dataclass(frozen=True)
+class ComputeSpeed:
+    picture_ms: float
+    cpu_picture_ms: float
+    cpu_threads: int
+    opening_ms: float
+
+
+@dataclass(frozen=True)
 class ComputeDevice:
     id: str
     name: str
@@ -132,6 +140,7 @@ class ComputeDevice:
     limits: ComputeLimits
     pci_address: Optional[str] = None
     reason: Optional[str] = None
+    speed: Optional[ComputeSpeed] = None
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,8 @@ public enum CreateTransferSession: ControlMethod {
         public var options: Options?
         /// `auto`, `vulkan`, `cpu`, or a GPU's PCI address.
         public var device: String?
+        /// The number of frames that will be converted, where it is known.
+        public var frames: Int?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
         /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
@@ -140,7 +142,7 @@ public enum CreateTransferSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case width, height, source, target, options, device, resumes
+            case width, height, source, target, options, device, frames, resumes
             case targetWidth = "target_width"
             case targetHeight = "target_height"
             case maxWaitMs = "max_wait_ms"

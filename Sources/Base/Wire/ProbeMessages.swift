@@ -132,6 +132,8 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         public var passing: Passing?
         /// The known cause of the failure; nil for others.
         public var cause: ProbeCause?
+        /// What was measured; nil where nothing was.
+        public var speed: ComputeDevice.Speed?
 
         /// A cause of a transient result.
         public enum Passing: String, Codable, Hashable, Sendable {

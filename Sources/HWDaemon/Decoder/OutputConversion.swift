@@ -188,7 +188,7 @@ final class OutputConversion {
             for: conversion,
             ConverterChoice.Request(
                 outputColor.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
-                avoidReason: devices.vulkan.avoidReason),
+                speeds: devices.vulkan.speeds, avoidReason: devices.vulkan.avoidReason),
             sharing: gpu)
         last = (conversion, chosen)
         onChoice(chosen, copyReason)

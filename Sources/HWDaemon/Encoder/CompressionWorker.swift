@@ -47,7 +47,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         (convertsFrames, scaling) = (request.convertsFrames, setup.scaling)
         vulkan = VulkanHints(
             preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
-            avoidReason: start.vulkan.avoidReason)
+            speeds: start.vulkan.speeds, avoidReason: start.vulkan.avoidReason)
         assigned.stats.set(.width, UInt64(request.width))
         assigned.stats.set(.height, UInt64(request.height))
         port = try assigned.accept(

@@ -70,7 +70,7 @@ final class InputConversion {
     {
         ConverterChoice.Request(
             ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
-            faults: vulkan.faults, avoidReason: vulkan.avoidReason)
+            faults: vulkan.faults, speeds: vulkan.speeds, avoidReason: vulkan.avoidReason)
     }
 
     /// The color of frames that have none of their own.

@@ -93,6 +93,17 @@ struct Verifier {
     ///
     /// - Parameter trial: sends frames through it; returns nil if they came back intact.
     mutating func verify(_ id: String, _ trial: (Verifier) -> Fault?) -> ProbeRecord.Result? {
+        result(of: id) { soFar in
+            let fault = trial(soFar)
+            return ProbeRecord.Result(
+                id: id, verified: fault == nil, reason: fault?.reason, passing: fault?.isBusy == true ? .busy : nil)
+        }
+    }
+
+    /// The known result of something, or else that of a trial; nil if it is neither tried now nor known.
+    mutating func result(
+        of id: String, _ trial: (Verifier) -> ProbeRecord.Result
+    ) -> ProbeRecord.Result? {
         let result: ProbeRecord.Result
         if verification != .always, let known = known?.results.first(where: { $0.id == id }) {
             result = known
@@ -100,9 +111,7 @@ struct Verifier {
             untried.append(id)
             return nil
         } else {
-            let fault = trial(self)
-            result = ProbeRecord.Result(
-                id: id, verified: fault == nil, reason: fault?.reason, passing: fault?.isBusy == true ? .busy : nil)
+            result = trial(self)
         }
         results.append(result)
         return result

@@ -48,7 +48,17 @@ enum VulkanProbe {
         device.tried = converted != nil
         device.verified = converted?.verified ?? false
         device.reason = converted.map(\.reason) ?? "not verified: no picture was converted on it yet"
-        guard device.verified, device.imports.hostMemory else { return }
+        guard device.verified else { return }
+        if device.imports.hostMemory { verifyImport(&device, survey, &verifier, report) }
+        // Software is never chosen for its speed.
+        if device.kind != .cpu { measure(&device, survey, &verifier, report) }
+    }
+
+    private static func verifyImport(
+        _ device: inout ComputeDevice, _ survey: VulkanSurvey, _ verifier: inout Verifier,
+        _ report: (ProbeReport) -> Void
+    ) {
+        let claimed = device
         let path = "\(claimed.id) host memory"
         let imported = verifier.verify(path) { soFar in
             report(.trying(soFar.recordSoFar, path: path))
@@ -61,6 +71,23 @@ enum VulkanProbe {
             } catch { return Verifier.Fault(reason: "no memory is available to try it: \(error)") }
         }
         device.imports.hostMemoryVerified = imported?.verified ?? false
+    }
+
+    private static func measure(
+        _ device: inout ComputeDevice, _ survey: VulkanSurvey, _ verifier: inout Verifier,
+        _ report: (ProbeReport) -> Void
+    ) {
+        let claimed = device
+        let path = "\(claimed.id) speed"
+        let measured = verifier.result(of: path) { soFar in
+            report(.trying(soFar.recordSoFar, path: path))
+            do throws(SessionError) {
+                var result = ProbeRecord.Result(id: path, verified: true, reason: nil)
+                result.speed = try survey.speed(of: claimed)
+                return result
+            } catch { return ProbeRecord.Result(id: path, verified: false, reason: error.reason) }
+        }
+        device.speed = measured?.speed
     }
 }
 

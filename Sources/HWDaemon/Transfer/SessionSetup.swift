@@ -9,7 +9,7 @@ internal import HWDWire
 struct SessionSetup {
     /// The conversion of frames without a color of their own.
     let conversion: Conversion
-    private let request: ConverterChoice.Request
+    private var request: ConverterChoice.Request
 
     /// Decodes and checks the call.
     ///
@@ -26,6 +26,7 @@ struct SessionSetup {
             }
         }
         request = try TransferParameters.device(parameters.device ?? "auto", start)
+        request.pictures = parameters.frames
         // What is assumed of small pictures follows from the source's size, so that scaling does not change colors.
         var target = try TransferParameters.image(parameters.target, width, height, "target")
         (target.width, target.height) = (targetWidth, targetHeight)

@@ -17,7 +17,8 @@ enum TransferParameters {
     /// - Throws: `Parameter` for any other text.
     static func device(_ text: String, _ start: WorkerStart) throws(SessionError) -> ConverterChoice.Request {
         let hints = start.vulkan
-        var request = ConverterChoice.Request(preferred: hints.preferred, faults: hints.faults)
+        var request = ConverterChoice.Request(
+            preferred: hints.preferred, faults: hints.faults, speeds: hints.speeds)
         if isPCIAddress(text) {
             (request.device, request.required) = (.vulkan, text)
         } else {

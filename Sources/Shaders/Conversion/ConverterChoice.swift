@@ -8,7 +8,7 @@ internal import HWDSystem
 public enum ConverterChoice {
     /// The kind of device that is requested.
     public enum Device: String, CaseIterable, Hashable, Sendable {
-        /// A GPU where there is one.
+        /// A GPU where there is one that is faster than the CPU.
         case auto
         /// Vulkan, a software driver included.
         case vulkan
@@ -26,19 +26,32 @@ public enum ConverterChoice {
         public var preferred: String?
         /// Reasons against devices, by their UUIDs.
         public var faults: [String: String]
+        /// How fast devices are, by their UUIDs; `auto` leaves out those that are slower than the CPU.
+        public var speeds: [String: ComputeDevice.Speed]
+        /// The number of pictures to convert; nil where it is unknown or large.
+        public var pictures: Int?
         /// Why no driver should be opened; nil allows it.
         public var avoidReason: String?
 
         /// A request for a kind of device.
         public init(
             _ device: Device = .auto, required: String? = nil, preferred: String? = nil,
-            faults: [String: String] = [:], avoidReason: String? = nil
+            faults: [String: String] = [:], speeds: [String: ComputeDevice.Speed] = [:], avoidReason: String? = nil
         ) {
             self.device = device
             self.required = required
             self.preferred = preferred
             self.faults = faults
+            self.speeds = speeds
             self.avoidReason = avoidReason
+        }
+
+        /// The reasons against devices, of which slowness counts only where the client leaves the choice to us.
+        func faults(for conversion: Conversion) -> [String: String] {
+            guard device == .auto else { return faults }
+            let area = Double(conversion.target.width * conversion.target.height) / (1920 * 1080)
+            let work = pictures.map { Double($0) * area }
+            return faults.merging(speeds.compactMapValues { $0.slowness(for: work) }) { fault, _ in fault }
         }
     }
 
@@ -154,15 +167,10 @@ public enum ConverterChoice {
         }
         if let avoidReason = request.avoidReason { throw SessionError(.couldNotCreateInstance, avoidReason) }
         return try gpu.open(willOpen) { () throws(SessionError) in
-            try open(request, allowsSoftware: allowsSoftware)
+            let choice = ComputeChoice.Request(
+                required: request.required, preferred: request.preferred, allowsSoftware: allowsSoftware)
+            return try VulkanDevice(choice, faults: request.faults(for: conversion))
         }
-    }
-
-    private static func open(_ request: Request, allowsSoftware: Bool) throws(SessionError) -> VulkanDevice {
-        try VulkanDevice(
-            ComputeChoice.Request(
-                required: request.required, preferred: request.preferred, allowsSoftware: allowsSoftware),
-            faults: request.faults)
     }
 
     /// Whether a GPU's device node exists; `HWDAEMON_DEVICES` lists render nodes for tests and containers.

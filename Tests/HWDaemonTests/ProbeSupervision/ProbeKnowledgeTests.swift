@@ -321,6 +321,12 @@ struct ProbeBoundsTests {
         #expect(knowledge.snapshot.vulkan?.devices[0].choice.contains("0000:03:00.0") == true)
         #expect(knowledge.vulkanHints == VulkanHints(preferred: "0000:03:00.0"))
 
+        device.speed = ComputeDevice.Speed(picture: 2, cpuPicture: 1, cpuThreads: 4, opening: 100)
+        _ = knowledge.add(
+            .answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: [device]))), to: request)
+        #expect(knowledge.vulkanHints.speeds == ["a": device.speed])
+        #expect(knowledge.snapshot.vulkan?.devices[0].chosen == false)
+
         device.verified = false
         device.reason = "half floats came out wrong"
         _ = knowledge.add(

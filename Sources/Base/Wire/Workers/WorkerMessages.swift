@@ -98,12 +98,18 @@ public struct VulkanHints: Codable, Hashable, Sendable {
     public var preferred: String?
     /// Reasons why devices must not be used, by device id.
     public var faults: [String: String]
+    /// How fast devices are, by device id.
+    public var speeds: [String: ComputeDevice.Speed]
     /// Why no Vulkan driver should be loaded: a probe of it crashed or hung.
     public var avoidReason: String?
 
-    public init(preferred: String? = nil, faults: [String: String] = [:], avoidReason: String? = nil) {
+    public init(
+        preferred: String? = nil, faults: [String: String] = [:], speeds: [String: ComputeDevice.Speed] = [:],
+        avoidReason: String? = nil
+    ) {
         self.preferred = preferred
         self.faults = faults
+        self.speeds = speeds
         self.avoidReason = avoidReason
     }
 }

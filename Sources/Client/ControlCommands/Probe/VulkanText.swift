@@ -15,7 +15,9 @@ enum VulkanText {
                 // A fault that is the reason of the choice is shown once.
                 device.choice.hasSuffix(device.reason ?? " ") ? device.choice : reasons.joined(separator: "; "),
             ])
-            details.append("  imports \(imports(device.imports)); \(limits(device))")
+            details.append(
+                "  imports \(imports(device.imports)); \(limits(device))"
+                    + (device.speed.map { "; \($0.text)" } ?? ""))
         }
         var lines = Console.table(rows).split(separator: "\n").map(String.init)
         for (index, detail) in details.enumerated() { lines.insert(detail, at: 2 + 2 * index) }

@@ -79,7 +79,9 @@ struct ProbeKnowledge {
 
     /// What sessions need to know about Vulkan.
     var vulkanHints: VulkanHints {
-        VulkanHints(preferred: codingGPU, faults: vulkan?.faults ?? [:], avoidReason: vulkan?.avoidReason)
+        VulkanHints(
+            preferred: codingGPU, faults: vulkan?.faults ?? [:], speeds: vulkan?.speeds ?? [:],
+            avoidReason: vulkan?.avoidReason)
     }
 
     private var codingGPU: String? {

@@ -50,7 +50,9 @@ final class ConvertJob {
         let writer = try RawFrameWriter(
             path: request.output, inputs: [request.input], replaces: request.replaces)
         let daemon = try Daemon.findAndReport()
-        let session = try SessionRequest.create(daemon, request.parameters) { (parameters) throws(ClientError) in
+        var parameters = request.parameters
+        parameters.frames = reader.frameCount
+        let session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
             try TransferSession(daemon, parameters)
         }
         if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }

@@ -11,7 +11,7 @@ public final class CPUConverter: PixelConverter {
     /// For example "CPU, AVX-512, 4 threads".
     public let device: String
     private var plan: ConversionPlan
-    private let threads: Int32
+    let threads: Int32
     private let tables: CurveTables
     private var loops: hwd_plan
 

@@ -49,7 +49,7 @@ final class SteppedConverter: PixelConverter {
 }
 
 /// Whole pages, which a GPU may use in place.
-private final class PageMemory {
+final class PageMemory {
     let bytes: UnsafeMutableRawBufferPointer
 
     /// - Throws: `AllocationFailed`.

@@ -17,6 +17,8 @@ public final class VulkanSurvey {
     }
 
     private let instance: VulkanInstance
+    /// How long loading the drivers took.
+    private let opening: Duration
 
     /// The most devices that are surveyed.
     private static let maxDevices = 16
@@ -25,6 +27,7 @@ public final class VulkanSurvey {
     ///
     /// - Throws: `CouldNotCreateInstance` without a loader, driver or device, with the reason.
     public init() throws(SessionError) {
+        let start = ContinuousClock.now
         instance = try VulkanInstance()
         let library = try VulkanLibrary()
         let version: PFN_vkEnumerateInstanceVersion = try library.load("vkEnumerateInstanceVersion")
@@ -32,6 +35,7 @@ public final class VulkanSurvey {
         try check(version(&number), "vkEnumerateInstanceVersion")
         loader = Self.text(number)
         let handles = try instance.physicalDevices().prefix(Self.maxDevices)
+        opening = .now - start
         guard !handles.isEmpty else {
             throw SessionError(.couldNotCreateInstance, "no Vulkan driver here has a device")
         }
@@ -51,6 +55,13 @@ public final class VulkanSurvey {
         } catch {
             return "converting failed: \(error.reason)"
         }
+    }
+
+    /// The speed of a verified device, and that of the CPU.
+    ///
+    /// - Throws: the device's error.
+    public func speed(of device: ComputeDevice) throws(SessionError) -> ComputeDevice.Speed {
+        try VulkanTrial.speed(of: device, opening: opening)
     }
 
     /// The size in bytes of the memory for a trial in place.
