@@ -154,12 +154,14 @@ do {
     case "live": result = try live(daemon, frames: count)
     case "batch":
         result = try batch(daemon, seconds: count, priority: arguments.count > 3 ? arguments[3] : "normal")
+    case "in-place": result = try inPlace(daemon, frames: count, size: arguments.count > 3 ? arguments[3] : nil)
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
-            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|scaling-i010|"
-                + "kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
-                + "live COUNT, session-bench batch SECONDS [normal|background]"
+            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|"
+                + "scaling-i010|kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
+                + "live COUNT, session-bench batch SECONDS [normal|background], "
+                + "session-bench in-place COUNT [WIDTHxHEIGHT]"
         )
         exit(64)
     }
