@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDLibAV
 internal import HWDMetadata
 
 /// A reader of one kind of input; `MediaReader.open` chooses it.
