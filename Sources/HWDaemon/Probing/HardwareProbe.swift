@@ -58,7 +58,7 @@ struct HardwareProbe {
             node.description.cause = cause
             node.description.reason = "the VA-API driver failed: \(error)"
             if let refused {
-                node.description.reason? += "; \(refused.sentence)"
+                node.description.reason = "the VA-API driver failed: \(refused.sentence)"
                 return ProbeAnswer(node: node.description, refused: [refused])
             }
             if let name { node.description.reason? += "; LIBVA_DRIVER_NAME is \(name)" }
