@@ -157,7 +157,7 @@ struct MetricsTests {
             from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
             families = list(parse(open(sys.argv[1], newline='').read()))
             samples = [s for f in families for s in f.samples]
-            assert len(families) == 24 and len(samples) == 22, (len(families), len(samples))
+            assert len(families) == 25 and len(samples) == 22, (len(families), len(samples))
             reason = [s.labels['reason'] for s in samples if s.name == 'hwdaemon_fallbacks_total']
             assert reason == ['it said "no" \\\\   ümläut 😀 and more'], reason
             encoder = [s.labels['encoder'] for s in samples if s.name == 'hwdaemon_sessions_ended_total']

@@ -61,8 +61,8 @@ enum VulkanProbe {
         device.reason = converted.map(\.reason) ?? "not verified: no picture was converted on it yet"
         guard device.verified else { return }
         if device.imports.hostMemory { verifyImport(&device, survey, &verifier, report) }
-        // Software is never chosen for its speed.
-        if device.kind != .cpu { measure(&device, survey, &verifier, report) }
+        // Software is never chosen for its speed, whatever it presents itself as.
+        if device.kind != .cpu, !device.driver.hasPrefix("llvmpipe") { measure(&device, survey, &verifier, report) }
     }
 
     private static func verifyImport(
