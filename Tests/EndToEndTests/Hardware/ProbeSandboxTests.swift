@@ -158,10 +158,10 @@ extension EndToEndFaults {
                     environment: SimulatedDriver.environment("full,\(personality)", state: state.root))
                 // It hangs in its driver until its probe times out.
                 let daemon = server.daemon
-                let asking = Task.detached {
+                // A thread of its own, because the other tests may occupy all threads for tasks. The daemon's end ends it.
+                _ = try HWDTransport.Thread.spawn(name: "asking") {
                     _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: hangLimit)
                 }
-                defer { asking.cancel() }
                 // Others of the name may have ended or be about to start.
                 let confined = Guarded<String?>(nil)
                 let found = eventually {
