@@ -20,7 +20,8 @@ enum OutputCheck {
         let command = try EncodeCommand.parse(Array(arguments.dropFirst()))
         guard command.outputs.outputDir == nil, !command.check, ![command.input, command.output].contains("-"),
             !command.verify, command.segment == nil, !command.isStill,
-            !run.errors.contains("the input is damaged"), isExpected(command, arguments)
+            !run.errors.contains("the input is damaged"), !run.errors.contains(": exists, skipped"),
+            isExpected(command, arguments)
         else { return }
         let receipt = try ReceiptDocument(verification(command, run), socket: socket)
         let lost = receipt.items.filter(\.isFault).map { "\($0.name): \($0.sentence)" }
@@ -52,6 +53,8 @@ enum OutputCheck {
         where line.contains(" is not copied: ") {
             for kind in ["audio", "subtitle"] where line.contains("(\(kind), ") { changes.names.insert(kind) }
         }
+        // Frames with alpha have 8 bits.
+        if run.errors.contains(" bits reduced to 8,") { changes.names.insert("depth") }
         // AAC has no more than 96,000.
         if run.errors.contains(" samples per second: ") { changes.names.insert("audio") }
         let rate = command.frameRate.map { ["--frame-rate", $0] } ?? []
