@@ -175,8 +175,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     /// An error that no other process makes up for; other work may, in software, where hardware failed.
     func last(_ error: ClientError) -> ClientError {
-        let kind = Receiver.kind
-        let hasFailed = isFailure(error) || error.code == .session(kind.notAvailableNow)
-        return hasFailed && client.created.usingHardware ? error.with(.software(kind)) : error
+        // An encoder that has to be opened again may be busy; a decoder's process uses software then.
+        let hasFailed = isFailure(error) || error.code == .session(.videoEncoderNotAvailableNow)
+        return hasFailed && client.created.usingHardware ? error.with(.software(Receiver.kind)) : error
     }
 }
