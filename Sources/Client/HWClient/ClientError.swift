@@ -20,15 +20,30 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         case session(Status)
     }
 
+    /// What may let work succeed that ended with an error, if it begins again (`SessionPolicy.run`).
+    package enum Remedy: Hashable, Sendable {
+        /// To wait: the daemon had no place for a session beside others of the program.
+        case places
+        /// Software, because hardware failed in a session of this kind.
+        case software(SessionKind)
+    }
+
     /// The kind of failure.
     public let code: Code
     /// One sentence for the user.
     public let reason: String
+    package private(set) var remedy: Remedy?
 
     /// Describes a failure.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
+    }
+
+    func with(_ remedy: Remedy) -> ClientError {
+        var error = self
+        error.remedy = remedy
+        return error
     }
 
     /// A session's error.

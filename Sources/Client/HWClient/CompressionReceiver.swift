@@ -8,7 +8,7 @@ struct CompressionReceiver: SessionReceiver {
     typealias Create = CreateCompressionSession
     typealias Event = CompressionSession.Event
 
-    static let malfunction = Status.videoEncoderMalfunction
+    static let kind = SessionKind.compression
     static var finished: Event { .completed }
     let maxEventCount: Int
     /// Frames sent whose release the app has not fetched: its credits in use.
@@ -19,6 +19,11 @@ struct CompressionReceiver: SessionReceiver {
     /// The quality of the packet that comes next.
     private var metrics: QualityMetrics?
 
+    /// Format descriptions since the last packet.
+    private var descriptionCount = 0
+
+    /// The most of them; each change of the encoder's properties may cause one.
+    private static let maxDescriptionCount = 1024
     /// Bytes of an arena or of one packet's own memory: more than any picture of level 6.2 takes.
     private static let maxMemorySize = 1 << 30
 
@@ -32,7 +37,12 @@ struct CompressionReceiver: SessionReceiver {
         _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
     ) throws(SessionError) -> Event? {
         switch opcode {
-        case .formatDescription: return .formatDescription(payload.withUnsafeBytes { Array($0) })
+        case .formatDescription:
+            descriptionCount += 1
+            guard descriptionCount <= Self.maxDescriptionCount else {
+                throw Self.broken("it sent \(descriptionCount) format descriptions without a packet")
+            }
+            return .formatDescription(payload.withUnsafeBytes { Array($0) })
         case .addArena:
             let arena = try AddArena(decoding: payload)
             guard arenas.isEmpty else { throw Self.broken("it sent a second arena") }
@@ -63,7 +73,7 @@ struct CompressionReceiver: SessionReceiver {
         _ packet: Packet, _ fds: inout FDQueue
     ) throws(SessionError) -> CompressionSession.ReceivedPacket {
         let quality = metrics
-        metrics = nil
+        (metrics, descriptionCount) = (nil, 0)
         guard quality == nil || quality?.packetID == packet.packetID else {
             throw Self.broken("it sent the quality of another packet")
         }

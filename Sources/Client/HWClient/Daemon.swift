@@ -4,6 +4,7 @@ internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
 public import HWDWire
+internal import Synchronization
 
 /// A daemon: the machine's, or a private one that runs as long as this object exists.
 public final class Daemon: Sendable {
@@ -16,16 +17,29 @@ public final class Daemon: Sendable {
     public var isPrivate: Bool { process != nil }
 
     private let process: PrivateDaemon?
+    /// How its sessions wait for places.
+    let policy: SessionPolicy
+    /// Sessions that were created with this object and have not ended.
+    let sessionCount = Atomic<Int>(0)
 
     /// A daemon that is already running; the first call connects to it.
     public init(address: String) {
         self.address = address
         process = nil
+        policy = SessionPolicy()
     }
 
     private init(_ process: PrivateDaemon) {
         address = process.address
         self.process = process
+        policy = SessionPolicy()
+    }
+
+    /// The same daemon, with another policy for sessions.
+    package init(_ daemon: Daemon, _ policy: SessionPolicy) {
+        address = daemon.address
+        process = daemon.process
+        self.policy = policy
     }
 
     /// The machine's daemon, or a private one where none runs.

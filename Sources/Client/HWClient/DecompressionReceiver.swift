@@ -8,7 +8,7 @@ struct DecompressionReceiver: SessionReceiver {
     typealias Create = CreateDecompressionSession
     typealias Event = DecompressionSession.Event
 
-    static let malfunction = Status.videoDecoderMalfunction
+    static let kind = SessionKind.decompression
     static var finished: Event { .finished }
     /// Far above the packets in flight and the credits, which bound what a client that fetches can have.
     let maxEventCount = 4096
@@ -16,7 +16,10 @@ struct DecompressionReceiver: SessionReceiver {
     var heldFrames = 0
     private let maxHeldFrames: Int
     private var arenas: [UInt32: SharedMemory] = [:]
+    private var reportCount = 0
 
+    /// Reports, on average, about each packet; a packet has one for each of its layers and its metadata.
+    private static let maxReportsPerPacket = 64
     /// Bytes of an arena.
     private static let maxArenaSize = 16 << 30
     private static let maxArenaCount = 64
@@ -47,6 +50,10 @@ struct DecompressionReceiver: SessionReceiver {
         case .packetReport:
             let report = try PacketReport(decoding: payload)
             guard report.frameID > 0 else { throw Self.broken("it reported a packet that was never sent") }
+            reportCount += 1
+            guard reportCount <= Self.maxReportsPerPacket * packets.storedCount else {
+                throw Self.broken("it sent \(reportCount) reports about \(packets.storedCount) packets")
+            }
             return .report(report)
         default: throw Self.unexpected(opcode)
         }

@@ -68,7 +68,7 @@ public final class DecompressionSession {
     public var created: CreateDecompressionSession.Reply { replay.client.created }
 
     /// How often the session continued in another process.
-    public var restartCount: Int { replay.restartCount }
+    public var restartCount: Int { replay.process }
 
     /// Readable when `nextEvent` has something to do.
     public var fileDescriptor: Int32 { replay.fileDescriptor }

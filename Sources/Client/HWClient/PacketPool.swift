@@ -26,6 +26,8 @@ struct PacketPool {
     /// Ordered by offset.
     private var pieces: [Piece] = []
 
+    /// Packets that were stored in all.
+    private(set) var storedCount = 0
     /// Packets that the worker has not read yet.
     var count: Int { pieces.count }
     /// Bytes; 0 before the first `grow`.
@@ -41,6 +43,7 @@ struct PacketPool {
     mutating func store(_ bytes: UnsafeRawBufferPointer, frameID: UInt64) -> Location? {
         guard let room = memory?.mutableBytes, let (index, offset) = place(for: bytes.count) else { return nil }
         UnsafeMutableRawBufferPointer(rebasing: room[offset..<offset + bytes.count]).copyMemory(from: bytes)
+        storedCount += 1
         pieces.insert(Piece(frameID: frameID, offset: offset, size: bytes.count), at: index)
         return Location(poolID: poolID, offset: offset)
     }

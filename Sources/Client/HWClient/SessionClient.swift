@@ -10,8 +10,7 @@ protocol SessionReceiver {
     /// The type of the events that the app fetches.
     associatedtype Event
 
-    /// The status of a worker that died or broke the protocol.
-    static var malfunction: Status { get }
+    static var kind: SessionKind { get }
     /// The event that answers `SessionClient.finish`.
     static var finished: Event { get }
     /// The most events, without `finished`, that a worker within its credits can leave unfetched.
@@ -30,6 +29,9 @@ protocol SessionReceiver {
 }
 
 extension SessionReceiver {
+    /// The status of a worker that died or broke the protocol.
+    static var malfunction: Status { kind.malfunction }
+
     mutating func didFetch(_ event: Event) {}
 
     /// The error for a violation of the protocol.
@@ -45,13 +47,17 @@ extension SessionReceiver {
 protocol CreatedSession {
     /// The session's identifier.
     var session: String { get }
+    /// Whether a GPU or another device serves it.
+    var usingHardware: Bool { get }
 }
 
 extension CreateCompressionSession.Reply: CreatedSession {}
 extension CreateDecompressionSession.Reply: CreatedSession {}
-extension CreateTransferSession.Reply: CreatedSession {}
+extension CreateTransferSession.Reply: CreatedSession {
+    var usingHardware: Bool { usingGPU }
+}
 
-/// The part of a session that all three kinds share: creation, pools, properties, events and the end.
+/// The part of a session that all three kinds share: pools, properties, events and the end.
 final class SessionClient<Receiver: SessionReceiver> {
     typealias Event = Receiver.Event
 
@@ -68,27 +74,13 @@ final class SessionClient<Receiver: SessionReceiver> {
     /// Sequence numbers of the messages whose answers are events.
     private var finishing: Set<UInt32> = []
 
-    /// How often a session is requested, where connections are closed without a reply.
-    private static var maxAttempts: Int { 3 }
-
+    /// - Parameters:
+    ///   - connection: that of the Create call.
+    ///   - created: the daemon's reply to it.
     init(
-        _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
+        _ daemon: Daemon, _ connection: consuming OwnedFD, _ created: Receiver.Create.Reply
     ) throws(ClientError) {
-        let deadline = MonotonicTime.now + timeout
-        var connection = try daemon.connect()
-        var attempts = 1
-        while true {
-            let reply = try Daemon.exchange(
-                Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue, deadline: deadline)
-            if let reply {
-                created = reply
-                break
-            }
-            // The process that was to serve the session died while it replied.
-            guard attempts < Self.maxAttempts else { throw .noReply(to: Receiver.Create.method) }
-            attempts += 1
-            connection = try daemon.connect()
-        }
+        self.created = created
         link = try SessionLink(daemon, connection, session: created.session, malfunction: Receiver.malfunction)
         receiver = Receiver(created)
     }
@@ -168,6 +160,9 @@ final class SessionClient<Receiver: SessionReceiver> {
 
     /// Events that the app has not fetched.
     var waitingEventCount: Int { events.count }
+
+    /// Whether `nextEvent` has something to do without reading the socket.
+    var hasReceived: Bool { !events.isEmpty || link.hasMessage }
 
     func invalidate() { link.invalidate() }
 

@@ -32,6 +32,8 @@ final class SessionLink {
     }
 
     var fileDescriptor: Int32 { channel.channel.fileDescriptor }
+    /// Whether a message was read from the socket and not handled.
+    var hasMessage: Bool { end == nil && channel.channel.hasMessage }
 
     @discardableResult
     func send(

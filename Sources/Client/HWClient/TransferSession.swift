@@ -38,7 +38,7 @@ public final class TransferSession {
     public var created: CreateTransferSession.Reply { replay.client.created }
 
     /// How often the session continued in another process.
-    public var restartCount: Int { replay.restartCount }
+    public var restartCount: Int { replay.process }
 
     /// Readable when `nextEvent` has something to do.
     public var fileDescriptor: Int32 { replay.fileDescriptor }
@@ -97,7 +97,7 @@ struct TransferReceiver: SessionReceiver {
     typealias Create = CreateTransferSession
     typealias Event = TransferSession.Event
 
-    static let malfunction = Status.invalidSession
+    static let kind = SessionKind.transfer
     static var finished: Event { .finished }
     /// Not limited here: `receive` accepts one event for each frame in flight, so the credits bound them.
     let maxEventCount = Int.max

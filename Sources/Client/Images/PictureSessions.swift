@@ -2,7 +2,7 @@
 package import HWClient
 package import HWDModel
 
-/// How the sessions of still pictures are created, and when their work stops.
+/// What the sessions of still pictures have in common, and when their work stops.
 package struct PictureSessions {
     /// Finds the daemon, which is needed only where there is something for a session.
     package var daemon: () throws -> Daemon
@@ -11,12 +11,6 @@ package struct PictureSessions {
     package var isCancelled: () -> Bool
     /// How long a session may stay silent; the daemon ends a stalled session long before.
     package var maxSilence = Duration.seconds(180)
-    package var compression:
-        (Daemon, CreateCompressionSession.Parameters) throws(ClientError) -> CompressionSession =
-            { (daemon, parameters) throws(ClientError) in try CompressionSession(daemon, parameters) }
-    package var decompression:
-        (Daemon, CreateDecompressionSession.Parameters) throws(ClientError) -> DecompressionSession =
-            { (daemon, parameters) throws(ClientError) in try DecompressionSession(daemon, parameters) }
 
     package init(daemon: @escaping () throws -> Daemon, isCancelled: @escaping () -> Bool) {
         (self.daemon, self.isCancelled) = (daemon, isCancelled)

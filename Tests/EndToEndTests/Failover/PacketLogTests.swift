@@ -15,7 +15,7 @@ struct PacketLogTests {
     private static func sendAll(_ log: inout PacketLog) -> [(UInt64, Bool)] {
         var sent: [(UInt64, Bool)] = []
         while let entry = log.nextUnsent {
-            if case .packet(let number, let packet) = entry { sent.append((number, packet.isRepeated)) }
+            if case .item(let number, let packet) = entry { sent.append((number, packet.isRepeated)) }
             log.didSend()
         }
         return sent
@@ -70,7 +70,7 @@ struct PacketLogTests {
         var order = ""
         while let entry = log.nextUnsent {
             switch entry {
-            case .packet(let number, _): order += "\(number)"
+            case .item(let number, _): order += "\(number)"
             case .mark(.properties): order += "p"
             case .mark(.format): order += "f"
             case .mark(.barrier): order += "b"

@@ -86,11 +86,11 @@ bool hwdi_all_sent(hwd_session *session, void *context) {
     for (const entry *at = session->log; at; at = at->next)
         if (!at->sent) return false;
     if (session->decoding && session->decoding->next < hwdi_packets_end(session->decoding)) return false;
-    return !session->failed;
+    return !hwdi_lacks_worker(session);
 }
 
 static bool has_credit(hwd_session *session, void *context) {
-    return (void)context, !session->failed && hwdi_unread(session) < session->info.max_frames_in_flight;
+    return (void)context, !hwdi_lacks_worker(session) && hwdi_unread(session) < session->info.max_frames_in_flight;
 }
 
 int hwdi_wait_credit(hwd_session *session, int64_t deadline) {
@@ -98,7 +98,7 @@ int hwdi_wait_credit(hwd_session *session, int64_t deadline) {
         return hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
     int result = hwdi_pump(session, deadline, has_credit, NULL);
     if (result < 0) return result;
-    if (session->end) return hwdi_ended(session);
+    if (hwdi_has_ended(session)) return hwdi_ended(session);
     if (result > 0) return 0;
     return hwdi_fail(-EAGAIN, "%u frames are in flight and none was released in time; fetch and release events", hwdi_unread(session));
 }
@@ -170,7 +170,7 @@ int hwdi_send_entry(hwd_session *session, entry *added, int64_t deadline) {
     int result = hwdi_send_logged(session, deadline);
     if (result == 0 || result == HWDI_LOST) return 0;
     entry *at = hwdi_find_entry(session, serial);
-    if (!at || at->sent || (at->next && !session->end)) return session->end ? result : 0;
+    if (!at || at->sent || (at->next && !hwdi_has_ended(session))) return hwdi_has_ended(session) ? result : 0;
     hwdi_remove_entry(session, at);
     return result;
 }
@@ -210,13 +210,13 @@ static bool is_writable(hwd_session *session) {
 }
 
 void hwdi_advance(hwd_session *session) {
-    if (session->sending || session->failed || session->end) return;
+    if (session->sending || !hwdi_has_worker(session)) return;
     // Packets that the app has not fetched must not keep the worker from the frames that it has to code again.
     if (session->replay && session->process > 1 && !hwdi_all_sent(session, NULL)) hwdi_move_delivered(session);
     int result = 0;
     // A worker that stops reading within a message has the session's timeout.
     int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
-    while (result == 0 && !session->failed && !session->end) {
+    while (result == 0 && hwdi_has_worker(session)) {
         if (session->release_count == 0 && !session->completes_again && !may_send(session)) return;
         if (!is_writable(session)) return;
         session->sending = true;

@@ -3,24 +3,27 @@
 #include "replay/packets.h"
 #include "replay/replay.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-enum { END_TIMEOUT = 10000, QUESTION_TIMEOUT = 5000 };
+enum { END_TIMEOUT = 10000, QUESTION_TIMEOUT = 5000, QUESTION_INTERVAL = 100 };
 
 bool hwdi_may_continue(const hwd_session *session) {
-    if (session->end || session->process > MAX_RESTARTS) return false;
+    if (hwdi_has_ended(session) || session->process > MAX_RESTARTS) return false;
     if (session->decoding) return session->decoding->keeps && session->decoding->whole;
     return !session->replay || session->replay->keeps_frames;
 }
 
 void hwdi_lose(hwd_session *session, int status, const char *reason) {
-    if (session->end || session->failed) return;
+    if (!hwdi_has_worker(session)) return;
     // The daemon knows whether it was a failure: VideoToolbox has no status of its own for it in transfer sessions.
     if (status != session->malfunction || !hwdi_may_continue(session)) return hwdi_end(session, status, reason);
-    session->failed = status;
-    snprintf(session->failed_reason, sizeof session->failed_reason, "%s", *reason ? reason : "its process failed");
+    // The thread that prepares a worker returns first.
+    session->state = session->state == PREPARING ? REPLACING : LOST;
+    session->status = status;
+    snprintf(session->reason, sizeof session->reason, "%s", *reason ? reason : "its process failed");
     for (waiter *at = session->waiters, *next; at; at = next) {
         next = at->next;
         if (at->completes) {
@@ -63,8 +66,11 @@ static int wait_for_end(const char *address, const char *session) {
     do {
         char *reply;
         json found;
+        const int64_t next = hwdi_deadline(QUESTION_INTERVAL, 0);
         result = hwdi_ask_result(address, session, hwdi_deadline(QUESTION_TIMEOUT, 0), &reply, &found);
         free(reply);
+        // The daemon waits before such an answer; one that does not must not keep this process busy.
+        if (result == 0) poll(NULL, 0, hwdi_milliseconds_until(next));
     } while (result == 0 && hwdi_now() < deadline);
     if (result == 0) return hwdi_fail(-ETIMEDOUT, "its process did not end within %d s", END_TIMEOUT / 1000);
     return result < 0 ? result : 0;
@@ -124,7 +130,7 @@ static int enter_worker(hwd_session *session, int fd, created *made) {
     hwdi_close(session->socket);
     session->socket = fd;
     session->at_eof = false;
-    session->failed = 0;
+    session->state = PREPARING;
     session->sending = true;
     int result = session->replay ? hwdi_keep_more(session, made->max_frames_held) : 0;
     if (result < 0) return result;
@@ -152,7 +158,7 @@ static int prepare_worker(hwd_session *session) {
 }
 
 static void give_up(hwd_session *session, int status, const char *failure) {
-    char reason[2 * sizeof session->failed_reason + 64];
+    char reason[2 * sizeof session->reason + 64];
     snprintf(reason, sizeof reason, "%s; the session cannot go on: %s", failure, hwd_last_error());
     hwdi_end(session, status, reason);
 }
@@ -164,7 +170,7 @@ static int create_next(hwd_session *session, text *call, created *made) {
     int result = call->failed ? hwdi_fail_errno(ENOMEM, "a call") : wait_for_end(session->address, id);
     if (result == 0) result = hwdi_exchange_create(session->address, session->info.kind, call->bytes, hwdi_deadline(CALL_TIMEOUT, 0), made);
     pthread_mutex_lock(&session->lock);
-    if (result >= 0 && session->end) {
+    if (result >= 0 && hwdi_has_ended(session)) {
         hwdi_close(result);
         hwdi_free_texts(made->texts);
         result = -ECANCELED;
@@ -177,15 +183,15 @@ static bool nobody_uses_socket(const hwd_session *session) {
 }
 
 void hwdi_recover(hwd_session *session) {
-    char failure[sizeof session->failed_reason];
-    const int status = session->failed;
-    memcpy(failure, session->failed_reason, sizeof failure);
-    session->recovering = true;
+    char failure[sizeof session->reason];
+    const int status = session->status;
+    memcpy(failure, session->reason, sizeof failure);
+    session->state = REPLACING;
     hwdi_signal(session);
     shutdown(session->socket, SHUT_RDWR);
     session->turns_wanted++;
     // Bounded: a thread that polls wakes because the socket is shut down; one that asks the daemon has find_cause's timeout;
-    // one that sends never blocks in sendmsg, and its waits end as soon as `failed` is set.
+    // one that sends never blocks in sendmsg, and its waits end as soon as the worker is lost.
     while (!nobody_uses_socket(session)) pthread_cond_wait(&session->changed, &session->lock);
     session->turns_wanted--;
     text call = {0};
@@ -194,7 +200,7 @@ void hwdi_recover(hwd_session *session) {
     uint64_t frame = session->replay ? 0 : hwdi_overwritten(session);
     if (frame) {
         hwdi_fail(status, "frame %llu may have overwritten a source", (unsigned long long)frame);
-    } else if (!session->end) {
+    } else if (!hwdi_has_ended(session)) {
         leave_worker(session);
         write_call(session, &call);
         fd = create_next(session, &call, &made);
@@ -209,7 +215,7 @@ void hwdi_recover(hwd_session *session) {
         if (result == session->malfunction) hwdi_lose(session, result, hwd_last_error());
         else if (result < 0 && result != HWDI_LOST) give_up(session, status, failure);
     }
-    session->recovering = false;
+    if (!hwdi_has_ended(session)) session->state = session->state == PREPARING ? SERVED : LOST;
     hwdi_signal(session);
     hwdi_changed(session);
     hwdi_advance(session);

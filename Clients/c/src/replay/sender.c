@@ -27,7 +27,7 @@ bool hwdi_has_space(hwd_session *session, void *context) {
     const struct need *need = context;
     const packet_log *log = session->decoding;
     uint64_t offset;
-    if (session->failed) return false;
+    if (hwdi_lacks_worker(session)) return false;
     // To wait until the worker has all could be to wait for pictures that the app has to release.
     if (!hwdi_all_sent(session, NULL)) return log->keeps && hwdi_packets_end(log) - log->next < session->max_flights;
     return session->flight_count < session->max_flights && (!need->own_memory || find_room(session, need->size, &offset));
@@ -157,7 +157,7 @@ int hwdi_write_packet(hwd_session *session, int64_t deadline) {
 
 // ---- What another worker needs first
 
-static bool is_read(hwd_session *session, void *context) { return (void)context, session->failed || session->flight_count == 0; }
+static bool is_read(hwd_session *session, void *context) { return (void)context, hwdi_lacks_worker(session) || session->flight_count == 0; }
 
 static int send_preamble(hwd_session *session, const preamble *of, int64_t deadline) {
     if (of->count == 0) return 0;
@@ -170,7 +170,7 @@ static int send_preamble(hwd_session *session, const preamble *of, int64_t deadl
     // Another may follow with the same number.
     result = hwdi_pump(session, deadline, is_read, NULL);
     if (result == 0) return hwdi_fail(-ETIMEDOUT, "the session read no packet in time");
-    return result < 0 ? result : session->failed ? HWDI_LOST : 0;
+    return result < 0 ? result : hwdi_lacks_worker(session) ? HWDI_LOST : 0;
 }
 
 int hwdi_send_preambles(hwd_session *session, int64_t deadline) {

@@ -53,8 +53,8 @@ static int add_packet(hwd_session *session, hwd_packet *packet, waiter *reply, i
     int result = hwdi_send_logged(session, deadline);
     packet->number = number;
     // Another thread may be sending it, which has the session's timeout.
-    while (log->writing == number && !session->end) hwdi_pump(session, hwdi_until(session, HWD_DEFAULT_TIMEOUT), is_written, &number);
-    if (session->end) return hwdi_ended(session);
+    while (log->writing == number && !hwdi_has_ended(session)) hwdi_pump(session, hwdi_until(session, HWD_DEFAULT_TIMEOUT), is_written, &number);
+    if (hwdi_has_ended(session)) return hwdi_ended(session);
     const kept *added = number >= log->next ? hwdi_find_packet(log, number) : NULL;
     // Sent, or copied for another worker.
     if (!added || added->sent || result == HWDI_LOST || (result == 0 && added->bytes)) return 0;
@@ -72,7 +72,7 @@ static int decode(hwd_session *session, hwd_packet *packet, waiter *reply, int64
     if (need.own_memory && (result = hwdi_reserve_memory(session, need.size, deadline)) < 0) return result;
     result = hwdi_pump(session, deadline, hwdi_has_space, &need);
     if (result < 0) return result;
-    if (session->end) return hwdi_ended(session);
+    if (hwdi_has_ended(session)) return hwdi_ended(session);
     if (result == 0)
         return hwdi_fail(-EAGAIN, "%u packets are in flight and none was released in time; fetch and release events", session->flight_count);
     // Another thread may have removed the pool meanwhile.

@@ -29,7 +29,7 @@ void hwdi_free_item(item *freed) {
 // Makes the eventfd readable while events wait, messages were read and not handled, or the session has ended.
 void hwdi_signal(hwd_session *session) {
     if (session->ready < 0) return;
-    bool wanted = session->first || session->end || (session->failed && !session->recovering) || hwdi_has_message(session);
+    bool wanted = session->first || hwdi_has_ended(session) || session->state == LOST || hwdi_has_message(session);
     if (wanted == session->is_ready) return;
     session->is_ready = wanted;
     uint64_t count = 1;
@@ -83,7 +83,7 @@ int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
 
 // Whether the worker that has the memory still runs.
 static bool is_current(const hwd_session *session, const item *released) {
-    return !session->end && !session->failed && released->process == session->process;
+    return hwdi_has_worker(session) && released->process == session->process;
 }
 
 // Returns a packet's or picture's memory to the worker. After a failure it is still the app's, unless the session has ended.
@@ -102,7 +102,7 @@ static int give_back(hwd_session *session, const item *released) {
     if (result == 0)
         result = hwdi_send(session, type == HWD_EVENT_PACKET ? RELEASE_PACKET : RELEASE_FRAME, &part, 1, -1, deadline);
     if (result == 0 && released->process == session->process) session->held_by_client--;
-    return session->end || result == HWDI_LOST ? 0 : result;
+    return hwdi_has_ended(session) || result == HWDI_LOST ? 0 : result;
 }
 
 int hwd_release(hwd_session *session, const hwd_event *event) {

@@ -15,10 +15,11 @@ void hwdi_changed(hwd_session *session) {
 }
 
 void hwdi_end(hwd_session *session, int status, const char *reason) {
-    if (session->end) return;
-    session->end = status;
+    if (hwdi_has_ended(session)) return;
+    session->state = ENDED;
+    session->status = status;
     // Another process may send an empty text.
-    snprintf(session->end_reason, sizeof session->end_reason, "%s", *reason ? reason : "the session ended without a reason");
+    snprintf(session->reason, sizeof session->reason, "%s", *reason ? reason : "the session ended without a reason");
     hwdi_signal(session);
     hwdi_changed(session);
 }
@@ -29,7 +30,7 @@ void hwdi_broken(hwd_session *session, const char *reason) {
     hwdi_end(session, session->malfunction, sentence);
 }
 
-int hwdi_ended(hwd_session *session) { return hwdi_fail(session->end, "%s", session->end_reason); }
+int hwdi_ended(hwd_session *session) { return hwdi_fail(session->status, "%s", session->reason); }
 
 // Asks the daemon how the worker died, because the connection closed without an `end` message. Unlocks meanwhile.
 static void find_cause(hwd_session *session) {
@@ -86,7 +87,7 @@ enum { MAX_BATCH = 256 };
 static int receive(hwd_session *session) {
     message received;
     int count = 0;
-    while (count < MAX_BATCH && !session->end && !session->failed && hwdi_next_message(session, &received) > 0) {
+    while (count < MAX_BATCH && hwdi_has_worker(session) && hwdi_next_message(session, &received) > 0) {
         hwdi_handle(session, &received);
         count++;
     }
@@ -107,21 +108,21 @@ static void yield_lock(hwd_session *session) {
 int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *context) {
     for (bool is_late = false;;) {
         if (done(session, context)) return 1;
-        if (session->end) return hwdi_ended(session);
+        if (hwdi_has_ended(session)) return hwdi_ended(session);
         if (is_late) return 0;
         is_late = hwdi_now() >= deadline;
-        if (session->failed && !session->recovering) {
+        if (session->state == LOST) {
             hwdi_recover(session);
             continue;
         }
-        if (session->failed) {
+        if (session->state == REPLACING) {
             if (!is_late) wait_for_others(session, deadline);
             continue;
         }
         int count = receive(session);
         hwdi_advance(session);
         if (count == MAX_BATCH && !is_late) yield_lock(session);
-        if (count > 0 || session->end || session->failed) continue;
+        if (count > 0 || !hwdi_has_worker(session)) continue;
         if (session->at_eof && !session->asking)
             find_cause(session);
         else if (!is_late)
@@ -129,9 +130,8 @@ int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *cont
     }
 }
 
-bool hwdi_is_lost(hwd_session *session, void *context) { return (void)context, session->failed; }
-static bool may_send(hwd_session *session, void *context) { return (void)context, !session->sending && !session->failed; }
-static bool may_write(hwd_session *session, void *context) { return (void)context, !session->want_write || session->failed; }
+static bool may_send(hwd_session *session, void *context) { return (void)context, !session->sending && !hwdi_lacks_worker(session); }
+static bool may_write(hwd_session *session, void *context) { return (void)context, !session->want_write || hwdi_lacks_worker(session); }
 
 // Writes what the socket takes: 1 if something was written, 0 if it is full, or -errno.
 static int write_some(hwd_session *session, struct msghdr *sent) {
@@ -152,9 +152,11 @@ static int write_some(hwd_session *session, struct msghdr *sent) {
     return 1;
 }
 
+static bool is_lost(hwd_session *session, void *context) { return (void)context, hwdi_lacks_worker(session); }
+
 // The worker may have sent a reason before it closed the connection.
 static int connection_lost(hwd_session *session, int number) {
-    int result = hwdi_pump(session, hwdi_deadline(1000, 0), hwdi_is_lost, NULL);
+    int result = hwdi_pump(session, hwdi_deadline(1000, 0), is_lost, NULL);
     if (result != 0) return result < 0 ? result : HWDI_LOST;
     char reason[256], text[128];
     snprintf(reason, sizeof reason, "the session's connection failed: %s", strerror_r(number, text, sizeof text));
@@ -166,7 +168,7 @@ static int write_all(hwd_session *session, struct msghdr *sent, int64_t deadline
     size_t parts = sent->msg_iovlen;
     size_t first = sent->msg_iov->iov_len;
     while (sent->msg_iovlen > 0) {
-        if (session->failed) return HWDI_LOST;
+        if (hwdi_lacks_worker(session)) return HWDI_LOST;
         int written = write_some(session, sent);
         if (written < 0) return connection_lost(session, -written);
         if (written > 0) continue;
@@ -189,7 +191,7 @@ int hwdi_take_turn(hwd_session *session, int64_t deadline) {
     int ready = hwdi_pump(session, deadline, may_send, NULL);
     session->turns_wanted--;
     if (ready < 0) return ready;
-    if (session->end) return hwdi_ended(session);
+    if (hwdi_has_ended(session)) return hwdi_ended(session);
     if (ready == 0) return hwdi_fail(-ETIMEDOUT, "another thread is sending");
     session->sending = true;
     return 0;

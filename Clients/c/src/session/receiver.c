@@ -94,7 +94,7 @@ bool hwdi_has_message(const hwd_session *session) {
 
 int hwdi_next_message(hwd_session *session, message *out) {
     receiver *in = &session->in;
-    while (!session->end && !session->at_eof) {
+    while (!hwdi_has_ended(session) && !session->at_eof) {
         uint32_t length, fds;
         int state = parse(session, &length, &fds);
         if (state < 0) return -1;

@@ -302,7 +302,7 @@ int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
 
 void hwd_invalidate(hwd_session *session) {
     if (hwdi_enter(session, 0) < 0) return;
-    if (!session->end) {
+    if (!hwdi_has_ended(session)) {
         // Closing the connection ends the session, too.
         hwdi_send_invalidate(session);
         shutdown(session->socket, SHUT_RDWR);

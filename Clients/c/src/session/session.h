@@ -97,6 +97,15 @@ typedef struct created {
 
 enum { MAX_RESTARTS = 3 }; // SessionKind.maxRestarts of the daemon
 
+// Whether a worker serves the session (restart.c).
+enum session_state {
+    SERVED,
+    LOST,      // the worker can do no more; the next thread that waits replaces it
+    REPLACING, // a thread creates the next session
+    PREPARING, // that thread sends the next worker what it needs before the log
+    ENDED,     // every later call fails
+};
+
 struct hwd_session {
     // Fixed after Create.
     char *address;
@@ -116,13 +125,11 @@ struct hwd_session {
 
     hwd_session_info info;
     char *texts[1 + MAX_RESTARTS][4]; // of info; an app may have those of earlier ones
-    int end; // why every later call fails; 0
-    char end_reason[1024];
+    enum session_state state;
+    int status;        // LOST, REPLACING, ENDED: why
+    char reason[1024]; // the same in words
 
     // Going on in another process (restart.c).
-    int failed; // why the present worker can do no more; 0
-    char failed_reason[1024];
-    bool recovering;    // a thread creates the next session
     uint32_t process;   // counts workers, from 1
     char *call;         // the members of Create but properties
     char *properties;   // a JSON object; NULL: none
@@ -234,10 +241,13 @@ int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, siz
 // Sends `invalidate` if that needs no waiting.
 void hwdi_send_invalidate(hwd_session *session);
 void hwdi_changed(hwd_session *session);
-bool hwdi_is_lost(hwd_session *session, void *context);
 
 // ---- restart.c; locked
 
+static inline bool hwdi_has_ended(const hwd_session *session) { return session->state == ENDED; }
+static inline bool hwdi_has_worker(const hwd_session *session) { return session->state == SERVED || session->state == PREPARING; }
+// Whether the worker can do no more, and the session may go on.
+static inline bool hwdi_lacks_worker(const hwd_session *session) { return session->state == LOST || session->state == REPLACING; }
 // Ends the session, or lets it go on in another process, because the worker can do no more.
 void hwdi_lose(hwd_session *session, int status, const char *reason);
 bool hwdi_may_continue(const hwd_session *session);

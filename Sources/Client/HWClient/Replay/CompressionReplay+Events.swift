@@ -37,16 +37,17 @@ extension CompressionReplay {
             if let frameID = released { events.append(.frameReleased(frameID)) }
             return try send()
         }
-        guard var frame = log.frame(number), !frame.isRead else {
+        guard let frame = log.sentFrame(number), !frame.isRead else {
             throw broken("it released a frame that is not in flight")
         }
+        log[number]?.progress = .read
         // Another encoder than the first one may hold more frames.
-        if let size = copies?.frameSize, (log.readCount + 1) * size > FrameCopies.maxBytes { stopKeeping(.full) }
-        frame.isRead = true
-        if !frame.isReturned {
-            if keepsFrames, mayKeep(frame) { hasSilentCredit = true } else { keepCopy(of: &frame) }
+        if case .frames(let copies) = keeping, log.readCount * copies.frameSize > FrameCopies.maxBytes {
+            stopKeeping(.full)
         }
-        log.update(frame)
+        if let frame = log[number], frame.isLent {
+            if canRepeat, mayKeep(frame) { hasSilentCredit = true } else { returnFrame(number) }
+        }
         try send()
     }
 
@@ -56,72 +57,67 @@ extension CompressionReplay {
     }
 
     /// Returns a frame's memory to the app, after copying it where frames are kept.
-    private func keepCopy(of frame: inout FrameLog.Frame) {
-        if keepsFrames {
+    private func returnFrame(_ number: UInt64) {
+        guard let frame = log[number]?.frame else { return }
+        var copy: FrameCopies.Copy?
+        if case .frames(var copies) = keeping {
             do throws(FrameCopies.Failure) {
-                guard let pool = pools.first(where: { $0.id == frame.frame.poolID }) else { throw .impossible }
-                frame.copy = try copies?.copy(frame.frame.layout, in: pool.memory)
+                guard let pool = pools.first(where: { $0.id == frame.poolID }) else { throw .impossible }
+                copy = try copies.copy(frame.layout, in: pool.memory)
+                keeping = .frames(copies)
             } catch { stopKeeping(error) }
         }
-        returnFrame(&frame)
+        // Where keeping ended, it was returned with the others.
+        guard log[number]?.isLent == true else { return }
+        log[number]?.samples = copy.map { .copied($0) } ?? .returned
+        events.append(.frameReleased(frame.frameID))
     }
 
     /// Copies the frames that are kept in a pool which the app takes back.
     ///
     /// - Throws: `Parameter` where the process has not read a frame of the pool.
     func vacate(pool id: UInt32) throws(ClientError) {
-        for case .frame(var frame) in log.entries where frame.frame.poolID == id && !frame.isReturned {
+        for number in log.lentNumbers(inPool: id) {
+            guard let frame = log[number], frame.isLent else { continue }
             guard frame.isRead else {
                 throw ClientError(SessionError(.parameter, "the pool has a frame in flight"))
             }
-            keepCopy(of: &frame)
-            log.update(frame)
+            returnFrame(number)
         }
     }
 
-    private func returnFrame(_ frame: inout FrameLog.Frame) {
-        frame.isReturned = true
-        events.append(.frameReleased(frame.frame.frameID))
-    }
-
-    /// Whether a frame may stay where it is: the app can spare the slot.
+    /// Whether a frame that was read may stay where it is: the app can spare the slot.
     private func mayKeep(_ frame: FrameLog.Frame) -> Bool {
         let poolID = frame.frame.poolID
         guard let spared = pools.first(where: { $0.id == poolID })?.spared, spared > 0 else { return false }
-        return log.keptCount(inPool: poolID) < spared
+        return log.keptCount(inPool: poolID) <= spared
     }
 
     /// Stops keeping frames, and says why in the notices.
     private func stopKeeping(_ failure: FrameCopies.Failure) {
-        copies = nil
         let reason =
             switch failure {
             case .full: "the encoder holds more frames than are kept"
             case .impossible: "a frame could not be copied"
             }
-        notice = "the session ends if its process fails: \(reason)"
-        for case .frame(var frame) in log.entries where frame.isRead && !frame.isReturned {
-            returnFrame(&frame)
-            log.update(frame)
-        }
+        keeping = .nothing(notice: "the session ends if its process fails: \(reason)")
+        for number in log.keptNumbers { returnFrame(number) }
         for arrival in gate.release() { deliver(arrival) }
         giveFormat()
     }
 
     private func arrived(_ packet: CompressionSession.ReceivedPacket) throws(ClientError) {
         let number = packet.description.frameID
-        guard var frame = log.frame(number), !frame.isCoded else {
+        guard log.sentFrame(number) != nil, !gate.holds(number) else {
             throw broken("it sent a packet of an unknown frame, or a second packet of a frame")
         }
         let (pts, dts) = (packet.description.pts, packet.description.dts)
         guard dts <= pts, pts.subtractingReportingOverflow(dts).partialValue.magnitude <= Self.maxDelay else {
             throw broken("a packet has an impossible decoding time")
         }
-        frame.isCoded = true
-        log.update(frame)
         let arrival = Arrival(packet: packet.of(process), format: nextFormat)
         nextFormat = nil
-        guard keepsFrames else { return deliver(arrival) }
+        guard canRepeat else { return deliver(arrival) }
         let deliverable = gate.add(arrival, of: number)
         for arrival in deliverable { deliver(arrival) }
         try moveHeld()
@@ -135,7 +131,7 @@ extension CompressionReplay {
         let id = arrival.packet.description.packetID
         arrival.packet = arrival.packet.copied()
         gate.replace(at: index, with: arrival)
-        guard !isRecovering else { return }
+        guard !isLeaving else { return }
         try client.send(ReleasePacket(packetID: id))
     }
 
@@ -158,19 +154,19 @@ extension CompressionReplay {
 
     private func deliver(_ arrival: Arrival) {
         let number = arrival.packet.description.frameID
-        guard let frame = log.frame(number) else { return }
+        guard let frame = log[number] else { return }
         if let record = arrival.format { give(record) }
         var description = arrival.packet.description
         description.frameID = frame.frame.frameID
         description.dts = times.next(own: description.dts)
         events.append(.packet(arrival.packet.described(as: description)))
-        if let copy = frame.copy { copies?.free(copy) }
+        if case .frames(let copies) = keeping, let copy = frame.copy { copies.free(copy) }
         if !frame.isRead {
-            unreleased.updateValue(frame.isReturned ? nil : frame.frame.frameID, forKey: number)
-        } else if !frame.isReturned {
+            unreleased.updateValue(frame.isLent ? frame.frame.frameID : nil, forKey: number)
+        } else if frame.isLent {
             events.append(.frameReleased(frame.frame.frameID))
         }
-        log.remove(number)
+        log[number] = nil
         foldProperties()
     }
 
@@ -182,18 +178,11 @@ extension CompressionReplay {
             gate.held.contains(where: { $0.packet.description.pts <= pts })
         {
             // The packets are lost with their process; the next one answers the request.
-            if isRecovering { return }
+            if isLeaving { return }
             return client.finish(by: try client.send(CompleteFrames(untilPTS: latest)))
         }
         log.removeFirstCompletion()
         foldProperties()
         events.append(.completed)
-    }
-
-    /// Ends the session for a violation of the protocol.
-    private func broken(_ reason: String) -> ClientError {
-        client.invalidate()
-        isInvalidated = true
-        return ClientError(CompressionReceiver.broken(reason))
     }
 }

@@ -8,9 +8,8 @@ internal import HWDWire
 /// The session keeps each frame until its packet is delivered, and delivers packets only as far as they are whole in
 /// presentation order. After a failure it creates another session, which the daemon lets continue the first, and sends the
 /// frames without packets again. The new stream begins with an IDR picture; decoding times continue.
-final class CompressionReplay {
+final class CompressionReplay: Replay {
     typealias Event = CompressionSession.Event
-    typealias Client = SessionClient<CompressionReceiver>
 
     /// A packet on its way to the app, after the format description that it needs.
     struct Arrival {
@@ -18,16 +17,20 @@ final class CompressionReplay {
         var format: [UInt8]?
     }
 
-    private let sessions: SessionSuccession<CompressionReceiver>
+    /// Whether another process could be sent the frames that are lost with one.
+    enum Keeping {
+        case frames(FrameCopies)
+        /// No, and if nobody refused it, why.
+        case nothing(notice: String?)
+    }
+
+    let sessions: SessionSuccession<CompressionReceiver>
     /// The memory of frames, in the order of registration; with the slots that the session may keep.
     var pools: [(id: UInt32, memory: SharedMemory, spared: Int)] = []
     var log = FrameLog()
     var gate = PacketGate<Arrival>()
     var times = DecodeTimeline()
-    /// Nil where frames are not kept.
-    var copies: FrameCopies?
-    /// Why frames are not kept although nobody refused that.
-    var notice: String?
+    var keeping = Keeping.nothing(notice: nil)
     var events: [Event] = []
     /// Frames whose packets were delivered before the process released them, with the app's numbers; nil for those whose
     /// memory the app has already.
@@ -36,10 +39,7 @@ final class CompressionReplay {
     var (givenFormat, nextFormat): ([UInt8]?, [UInt8]?) = (nil, nil)
     /// Whether another frame may be sent and no event has said so.
     var hasSilentCredit = false
-    var isPrepared = false
-    var isInvalidated = false
-    /// Whether what a failed process had sent is being handled, so that nothing is sent.
-    var isRecovering = false
+    private var isPrepared = false
 
     /// Packets that are held in the worker's memory; it has room for 64, and waits when the client has all.
     static let maxHeldInPlace = 8
@@ -53,19 +53,14 @@ final class CompressionReplay {
 
     /// Those of Create, with the properties that have changed since.
     private var parameters: CreateCompressionSession.Parameters { sessions.parameters }
-    var client: Client { sessions.client }
-    /// Counts processes, so that packets of earlier ones are not released to the present one.
-    var process: Int { sessions.number }
-    var fileDescriptor: Int32 { sessions.fileDescriptor }
-    var keepsFrames: Bool { copies != nil }
+    var canRepeat: Bool { if case .frames = keeping { true } else { false } }
 
     /// Frames sent that the present process has not read, or whose reading was not fetched.
     var framesInFlight: Int { log.unreadCount + unreleased.count }
 
     /// Decides whether frames are kept, by the properties and the memory that they would take.
-    func keepFrames() {
-        copies = nil
-        notice = nil
+    private func keepFrames() {
+        keeping = .nothing(notice: nil)
         let isRefused = parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] == .bool(false)
         // The statistics of two passes are lost with their process.
         let hasPasses = (parameters.properties?[PropertyKey.multiPassStorage.rawValue] ?? .null) != .null
@@ -73,23 +68,17 @@ final class CompressionReplay {
             let format = PixelFormat(rawValue: parameters.pixelFormat)
         else { return }
         let size = parameters.frameSize
-        copies = FrameCopies(format, width: size.width, height: size.height, count: count)
-        if copies == nil {
-            notice =
-                "the session ends if its process fails: \(count) frames would have to be kept, which take more than "
-                + "\(FrameCopies.maxBytes >> 20) MiB"
+        if let copies = FrameCopies(format, width: size.width, height: size.height, count: count) {
+            keeping = .frames(copies)
+        } else {
+            keeping = .nothing(
+                notice:
+                    "the session ends if its process fails: \(count) frames would have to be kept, which take more "
+                    + "than \(FrameCopies.maxBytes >> 20) MiB")
         }
     }
 
     // MARK: - Requests
-
-    /// Repeats a request that the failure of a process interrupted.
-    @discardableResult
-    func perform<Value>(_ body: () throws(ClientError) -> Value) throws(ClientError) -> Value {
-        while true {
-            do throws(ClientError) { return try body() } catch { try recover(from: error) }
-        }
-    }
 
     func addPool(_ memory: SharedMemory, id poolID: UInt32, sparing count: Int) throws(ClientError) {
         try perform { () throws(ClientError) in try client.addPool(memory, id: poolID) }
@@ -117,7 +106,7 @@ final class CompressionReplay {
 
     func copyProperties(_ keys: [PropertyKey]) throws(ClientError) -> [PropertyKey: PropertyValue] {
         var values = try perform { () throws(ClientError) in try client.copyProperties(keys) }
-        if let notice, keys.isEmpty || keys.contains(.notices) {
+        if case .nothing(let notice?) = keeping, keys.isEmpty || keys.contains(.notices) {
             let others = if case .string(let text)? = values[.notices] { text + "; " } else { "" }
             values[.notices] = .string(others + notice)
         }
@@ -149,53 +138,43 @@ final class CompressionReplay {
 
     func release(_ packet: CompressionSession.ReceivedPacket) throws(ClientError) {
         guard packet.process == process else { return }
-        do throws(ClientError) {
+        try release { () throws(ClientError) in
             try client.send(ReleasePacket(packetID: packet.description.packetID))
-        } catch {
-            // The next wait for an event handles the failure.
-            guard keepsFrames, Self.isFailure(error) else { throw error }
         }
     }
 
     func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        let deadline = MonotonicTime.now + timeout
         hasSilentCredit = false
-        while true {
-            if !events.isEmpty { return events.removeFirst() }
-            do throws(ClientError) {
-                // What has come is handled in any case: the descriptor does not become readable for it again.
-                let rest =
-                    hasSilentCredit ? .zero : max(.zero, Duration.nanoseconds(deadline.nanoseconds(since: .now)))
-                guard let event = try client.nextEvent(timeout: rest) else { return nil }
-                try handle(event)
-            } catch { try recover(from: error) }
-        }
+        return try event(until: MonotonicTime.now + timeout)
     }
 
-    func invalidate() {
-        isInvalidated = true
-        client.invalidate()
+    func receive(until deadline: MonotonicTime) throws(ClientError) -> Bool {
+        guard let event = try client.nextEvent(timeout: hasSilentCredit ? .zero : deadline.rest) else {
+            return false
+        }
+        try handle(event)
+        return true
     }
 
     // MARK: - Sending
 
     /// Sends what was not sent, as far as the credits allow.
     func send() throws(ClientError) {
-        while !isRecovering, let entry = log.nextUnsent {
+        while !isLeaving, let entry = log.nextUnsent {
             switch entry {
-            case .frame(let frame):
+            case .item(let number, let frame):
                 guard client.receiver.framesInFlight < client.created.maxFramesInFlight else { return }
-                try send(frame)
-            case .properties(let properties): try client.setProperties(properties)
-            case .completion(let pts): client.finish(by: try client.send(CompleteFrames(untilPTS: pts)))
+                try send(frame, number)
+            case .mark(.properties(let properties)): try client.setProperties(properties)
+            case .mark(.completion(let pts)): client.finish(by: try client.send(CompleteFrames(untilPTS: pts)))
             }
             log.didSend()
         }
     }
 
-    private func send(_ frame: FrameLog.Frame) throws(ClientError) {
+    private func send(_ frame: FrameLog.Frame, _ number: UInt64) throws(ClientError) {
         var message = frame.frame
-        message.frameID = frame.number
+        message.frameID = number
         if let copy = frame.copy { (message.poolID, message.layout) = (FrameCopies.poolID, copy.layout) }
         if message.metadata == nil {
             try client.send(message)
@@ -210,7 +189,7 @@ final class CompressionReplay {
         let deadline = MonotonicTime.now + .seconds(60)
         try send()
         while !log.isSent {
-            let rest = Duration.nanoseconds(deadline.nanoseconds(since: .now))
+            let rest = deadline.rest
             guard rest > .zero, let event = try client.nextEvent(timeout: rest) else {
                 throw ClientError(.timedOut, "the session read no frame in time")
             }
@@ -230,57 +209,21 @@ final class CompressionReplay {
 
     // MARK: - Failures
 
-    /// Whether another process may do what this one could not.
-    static func isFailure(_ error: ClientError) -> Bool { error.code == .session(.videoEncoderMalfunction) }
-
-    /// Goes on in another process.
-    ///
-    /// - Throws: the error, if that is not possible.
-    func recover(from error: ClientError) throws(ClientError) {
-        guard keepsFrames, !isInvalidated, Self.isFailure(error) else { throw error }
-        var failure = error
-        while sessions.mayContinue {
-            try drain()
-            // It may have held more frames than it announced.
-            guard keepsFrames else { throw failure }
-            times.continueElsewhere(reported: client.created.reorderDepth)
-            sessions.parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
-            try sessions.continueAfter(failure)
-            log.rewind()
-            do throws(ClientError) {
-                try startAgain()
-                return
-            } catch {
-                guard keepsFrames, Self.isFailure(error) else { throw end(failure, since: error) }
-                failure = error
-            }
-        }
-        throw failure
-    }
-
-    /// Ends the session where another process cannot do what the first one did.
-    private func end(_ failure: ClientError, since error: ClientError) -> ClientError {
-        client.invalidate()
-        isInvalidated = true
-        return ClientError(
-            SessionError(.videoEncoderMalfunction, "\(failure.reason); the session cannot go on: \(error.reason)"))
-    }
-
-    /// Handles what the process sent before it failed.
-    private func drain() throws(ClientError) {
-        isRecovering = true
-        defer { isRecovering = false }
-        while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) { try handle(event) }
+    func forgetProcess() {
         gate.discard()
         nextFormat = nil
         for frameID in unreleased.values.compactMap({ $0 }).sorted() { events.append(.frameReleased(frameID)) }
         unreleased = [:]
+        times.continueElsewhere(reported: client.created.reorderDepth)
+        sessions.parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
     }
 
-    /// Sends a new process what it needs.
-    private func startAgain() throws(ClientError) {
+    func startAgain() throws(ClientError) {
+        log.rewind()
         for pool in pools { try client.addPool(pool.memory, id: pool.id) }
-        if let pool = copies?.pool { try client.addPool(pool.memory, id: FrameCopies.poolID) }
+        if case .frames(let copies) = keeping, let pool = copies.pool {
+            try client.addPool(pool.memory, id: FrameCopies.poolID)
+        }
         if isPrepared { try client.request(.prepare) }
         try send()
     }

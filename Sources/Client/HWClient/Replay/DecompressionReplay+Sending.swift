@@ -7,16 +7,15 @@ internal import HWDWire
 extension DecompressionReplay {
     /// Sends what was not sent, as far as there is room.
     func send() throws(ClientError) {
-        while !isRecovering, let entry = log.nextUnsent {
+        while !isLeaving, let entry = log.nextUnsent {
             switch entry {
-            case .packet(let number, let packet):
+            case .item(let number, let packet):
                 guard try send(packet, number) else { return }
             case .mark(.properties(let properties)): try client.setProperties(properties)
             case .mark(.format(let description)): try client.request(.changeFormat, description)
             case .mark(.barrier): client.finish(by: try client.send(.finishDelayedFrames))
             }
             log.didSend()
-            if !keepsPackets { log.forgetSent() }
         }
     }
 
@@ -25,10 +24,7 @@ extension DecompressionReplay {
         _ packet: PacketLog.Packet, _ bytes: UnsafeRawBufferPointer, _ number: UInt64
     ) throws(ClientError) {
         // The log does not have its bytes, so the packet cannot be sent later.
-        defer {
-            log.didSend()
-            log.forgetSent()
-        }
+        defer { log.didSend() }
         guard try send(packet, number, from: bytes) else {
             throw ClientError(.timedOut, "the session read no packet in time")
         }
@@ -44,13 +40,14 @@ extension DecompressionReplay {
             return packet.bytes.withUnsafeBytes { client.receiver.packets.store($0, frameID: number) }
         }
         guard hasCredit, let location = try store(size, copy) else { return false }
-        var flags: DecodeFrame.Flags = number == synchronous.number ? [] : .asynchronous
+        let isSynchronous = if case .unsent(number) = synchronous { true } else { false }
+        var flags: DecodeFrame.Flags = isSynchronous ? [] : .asynchronous
         if !packet.isOutput || packet.isRepeated { flags.insert(.doNotOutput) }
         let message = try client.send(
             DecodeFrame(
                 frameID: number, pts: packet.pts, duration: packet.duration, poolID: location.poolID, flags: flags,
                 offset: UInt64(location.offset), size: UInt32(size)))
-        if number == synchronous.number { synchronous = (nil, message) }
+        if isSynchronous { synchronous = .sent(message: message) }
         return true
     }
 
@@ -72,16 +69,8 @@ extension DecompressionReplay {
         return copy()
     }
 
-    /// Sends a new process what it needs.
-    func startAgain() throws(ClientError) {
-        let settled = log.settled
-        if let packet = settled.earlier.packet { try sendPreamble(packet) }
-        if let format = settled.format { try client.request(.changeFormat, format) }
-        if let packet = settled.later.packet { try sendPreamble(packet) }
-        try send()
-    }
-
-    private func sendPreamble(_ bytes: [UInt8]) throws(ClientError) {
+    /// Sends a packet that repeats what a decoder remembers of earlier ones.
+    func sendPreamble(_ bytes: [UInt8]) throws(ClientError) {
         let packet = PacketLog.Packet(bytes: bytes, pts: DecodeFrame.noPTS, duration: 0, isOutput: false)
         guard try send(packet, Self.preambleID) else {
             throw ClientError(.timedOut, "the session read no packet in time")

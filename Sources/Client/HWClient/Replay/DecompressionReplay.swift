@@ -7,28 +7,29 @@ internal import HWDWire
 ///
 /// The session keeps its packets since the last key frame before which every picture came. After a failure it creates another
 /// session, which the daemon lets continue the first, and sends them again; those whose pictures the app has are only decoded.
-final class DecompressionReplay {
+final class DecompressionReplay: Replay {
     typealias Event = DecompressionSession.Event
-    typealias Client = SessionClient<DecompressionReceiver>
 
-    private let sessions: SessionSuccession<DecompressionReceiver>
+    /// Whether the sender of a packet waits until the decoder has taken it.
+    enum Synchronous {
+        case no
+        /// The packet with this number was not sent.
+        case unsent(UInt64)
+        /// The reply to this message ends the wait.
+        case sent(message: UInt32)
+    }
+
+    let sessions: SessionSuccession<DecompressionReceiver>
     private let framing: StreamUnits.Framing
-    var log = PacketLog()
-    private var events: [Event] = []
+    var log: PacketLog
+    var events: [Event] = []
     /// Pictures of earlier processes that the app holds or has not fetched.
     private var earlierFrames = 0
     private var pictureCount: UInt64 = 0
-    var keepsPackets: Bool
-    private var isInvalidated = false
-    /// Whether what a failed process had sent is being handled, so that nothing is sent.
-    var isRecovering = false
-    /// The packet whose sender waits until the decoder has taken it, and the message with it.
-    var synchronous: (number: UInt64?, message: UInt32?)
+    var synchronous = Synchronous.no
 
     /// Events that a client that sends packets may leave unfetched; each packet in flight adds two at most.
     private static let maxWaitingEvents = 2000
-    /// Bytes of one packet.
-    private static let maxPacketSize = 64 << 20
     /// The number of a packet that repeats parameter sets.
     static let preambleID = UInt64.max
 
@@ -37,12 +38,11 @@ final class DecompressionReplay {
     ) throws(ClientError) {
         sessions = try SessionSuccession(daemon, parameters, timeout: timeout)
         framing = StreamUnits.Framing(description: Hexadecimal.bytes(parameters.formatDescription) ?? [])
-        keepsPackets = parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] != .bool(false)
+        log = PacketLog(
+            keeps: parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] != .bool(false))
     }
 
-    var client: Client { sessions.client }
-    var restartCount: Int { sessions.number }
-    var fileDescriptor: Int32 { sessions.fileDescriptor }
+    var canRepeat: Bool { log.isWhole }
 
     /// Packets that the present process has not read.
     var packetsInFlight: Int { client.receiver.packets.count + log.unsentCount }
@@ -51,33 +51,24 @@ final class DecompressionReplay {
 
     // MARK: - Requests
 
-    /// Repeats a request that the failure of a process interrupted.
-    @discardableResult
-    private func perform<Value>(_ body: () throws(ClientError) -> Value) throws(ClientError) -> Value {
-        while true {
-            do throws(ClientError) { return try body() } catch { try recover(from: error) }
-        }
-    }
-
     func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
         try perform { () throws(ClientError) in
             try waitUntilSent()
             try client.setProperties(properties)
         }
         note(.properties(properties))
-        if let value = properties[.replaysAfterFailure] { keepsPackets = value != .bool(false) }
+        if let value = properties[.replaysAfterFailure] { log.keep(value != .bool(false)) }
     }
 
     /// Adds a mark that the process has.
     private func note(_ mark: PacketLog.Mark) {
         log.append(mark)
         log.didSend()
-        if !keepsPackets { log.forgetSent() }
     }
 
     func copyProperties(_ keys: [PropertyKey]) throws(ClientError) -> [PropertyKey: PropertyValue] {
         var values = try perform { () throws(ClientError) in try client.copyProperties(keys) }
-        if !log.isWhole, keys.isEmpty || keys.contains(.notices) {
+        if log.keeping == .rest, keys.isEmpty || keys.contains(.notices) {
             let others = if case .string(let text)? = values[.notices] { text + "; " } else { "" }
             values[.notices] = .string(
                 others
@@ -116,19 +107,19 @@ final class DecompressionReplay {
         try perform { () throws(ClientError) in try waitForRoom(for: bytes.count, deadline) }
         let time = pts ?? DecodeFrame.noPTS
         var packet = PacketLog.Packet(bytes: [], pts: time, duration: duration, isOutput: isOutput)
-        if keepsPackets {
+        if log.keepsSent {
             packet.bytes = Array(bytes)
             let found = StreamUnits(bytes, framing)
             packet.units = found.units
-            packet.isDone = !isOutput || !found.hasPicture
+            if !isOutput || !found.hasPicture { packet.expectation = .nothing }
         }
         let number = log.append(packet)
-        if !isAsynchronous { synchronous.number = number }
-        defer { synchronous = (nil, nil) }
+        if !isAsynchronous { synchronous = .unsent(number) }
+        defer { synchronous = .no }
         try perform { () throws(ClientError) in
-            if keepsPackets { try send() } else { try sendUnkept(packet, bytes, number) }
+            if log.keepsSent { try send() } else { try sendUnkept(packet, bytes, number) }
             // Another process is sent the packet without a reply.
-            if let message = synchronous.message { _ = try client.reply(to: message, timeout: timeout) }
+            if case .sent(let message) = synchronous { _ = try client.reply(to: message, timeout: timeout) }
         }
         return number
     }
@@ -138,7 +129,7 @@ final class DecompressionReplay {
         let reason: String? =
             if bytes.isEmpty {
                 "an empty packet cannot be decoded"
-            } else if bytes.count > Self.maxPacketSize {
+            } else if bytes.count > DecodeFrame.maxSize {
                 "a packet of \(bytes.count) bytes is too large"
             } else if waiting > Self.maxWaitingEvents {
                 "\(waiting) events were not fetched; fetch events first"
@@ -192,44 +183,39 @@ final class DecompressionReplay {
     }
 
     func release(_ frame: DecompressionSession.ReceivedFrame) throws(ClientError) {
-        guard frame.process == restartCount else { return earlierFrames -= 1 }
+        guard frame.process == process else { return earlierFrames -= 1 }
         client.receiver.heldFrames -= 1
-        guard !isRecovering else { return }
-        do throws(ClientError) {
-            try client.send(ReleaseFrame(pictureID: frame.pictureID))
-        } catch {
-            // The next wait for an event handles the failure.
-            guard keepsPackets, Self.isFailure(error) else { throw error }
-        }
+        guard !isLeaving else { return }
+        try release { () throws(ClientError) in try client.send(ReleaseFrame(pictureID: frame.pictureID)) }
     }
 
     // MARK: - Events
 
     func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        let deadline = MonotonicTime.now + timeout
-        while true {
-            if !events.isEmpty { return events.removeFirst() }
-            do throws(ClientError) {
-                try send()
-                // A packet that was read makes room for another.
-                let (isSent, before) = (log.isSent, client.receiver.packets.count)
-                let rest = max(.zero, Duration.nanoseconds(deadline.nanoseconds(since: .now)))
-                let event = try client.nextEvent(timeout: rest) { !isSent && $0.packets.count < before }
-                if let event {
-                    try handle(event)
-                } else if isSent || client.receiver.packets.count >= before {
-                    return nil
-                }
-            } catch { try recover(from: error) }
-        }
+        try event(until: MonotonicTime.now + timeout)
     }
 
-    private func handle(_ event: Event) throws(ClientError) {
+    func receive(until deadline: MonotonicTime) throws(ClientError) -> Bool {
+        try send()
+        // A packet that was read makes room for another.
+        let (isSent, before) = (log.isSent, client.receiver.packets.count)
+        if let event = try client.nextEvent(
+            timeout: deadline.rest, orWhen: { !isSent && $0.packets.count < before })
+        {
+            try handle(event)
+            return true
+        }
+        guard !isSent, client.receiver.packets.count < before else { return false }
+        try send()
+        return true
+    }
+
+    func handle(_ event: Event) throws(ClientError) {
         switch event {
         case .frame(let received):
             let isKeyFrame = received.description.flags.contains(.sync)
             pictureCount += 1
-            let frame = received.of(restartCount, number: pictureCount)
+            let frame = received.of(process, number: pictureCount)
             if log.take(pictureOf: frame.description.frameID, isKeyFrame: isKeyFrame) {
                 events.append(.frame(frame))
             } else {
@@ -252,51 +238,20 @@ final class DecompressionReplay {
         if !settled.isEmpty { sessions.parameters.properties = all }
     }
 
-    func invalidate() {
-        isInvalidated = true
-        client.invalidate()
-    }
-
     // MARK: - Failures
 
-    /// Whether another process may do what this one could not.
-    private static func isFailure(_ error: ClientError) -> Bool {
-        error.code == .session(.videoDecoderMalfunction)
-    }
-
-    /// Goes on in another process.
-    ///
-    /// - Throws: the error, if that is not possible.
-    private func recover(from error: ClientError) throws(ClientError) {
-        guard keepsPackets, log.isWhole, !isInvalidated, Self.isFailure(error) else { throw error }
-        var failure = error
-        while sessions.mayContinue {
-            try drain()
-            try sessions.continueAfter(failure)
-            log.rewind()
-            do throws(ClientError) {
-                try startAgain()
-                return
-            } catch {
-                guard Self.isFailure(error) else { throw end(failure, since: error) }
-                failure = error
-            }
-        }
-        throw failure
-    }
-
-    /// Ends the session where another process cannot do what the first one did.
-    private func end(_ failure: ClientError, since error: ClientError) -> ClientError {
-        invalidate()
-        return ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)")
-    }
-
-    /// Handles what the process sent before it failed; its pictures stay in memory as long as the app has them.
-    private func drain() throws(ClientError) {
-        isRecovering = true
-        defer { isRecovering = false }
-        while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) { try handle(event) }
+    /// The process's pictures stay in memory as long as the app has them.
+    func forgetProcess() {
         earlierFrames += client.receiver.heldFrames
-        synchronous = (nil, nil)
+        synchronous = .no
+    }
+
+    func startAgain() throws(ClientError) {
+        log.rewind()
+        let settled = log.settled
+        if let packet = settled.earlier.packet { try sendPreamble(packet) }
+        if let format = settled.format { try client.request(.changeFormat, format) }
+        if let packet = settled.later.packet { try sendPreamble(packet) }
+        try send()
     }
 }

@@ -9,9 +9,14 @@ struct PacketGate<Packet> {
     private(set) var deliveredCount: UInt64 = 0
     /// In decoding order.
     private(set) var held: [Packet] = []
+    /// The frames of those packets.
+    private var heldFrames: Set<UInt64> = []
     private var highest: UInt64 = 0
 
     var isEmpty: Bool { held.isEmpty }
+
+    /// Whether the packet of a frame is held.
+    func holds(_ frame: UInt64) -> Bool { heldFrames.contains(frame) }
 
     /// Takes the packet of the frame with this number in presentation order, which came for the first time.
     ///
@@ -19,6 +24,7 @@ struct PacketGate<Packet> {
     mutating func add(_ packet: Packet, of frame: UInt64) -> [Packet] {
         highest = held.isEmpty ? frame : max(highest, frame)
         held.append(packet)
+        heldFrames.insert(frame)
         guard deliveredCount + UInt64(held.count) == highest + 1 else { return [] }
         return release()
     }
@@ -28,11 +34,11 @@ struct PacketGate<Packet> {
 
     /// Opens the gate for all that it holds.
     mutating func release() -> [Packet] {
-        defer { held = [] }
+        defer { discard() }
         deliveredCount += UInt64(held.count)
         return held
     }
 
     /// Forgets the packets of a process that has failed.
-    mutating func discard() { held = [] }
+    mutating func discard() { (held, heldFrames) = ([], []) }
 }

@@ -2,6 +2,7 @@
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
+internal import Synchronization
 
 /// The parameters of a Create call that may continue another session.
 protocol ResumingParameters {
@@ -17,6 +18,16 @@ extension CreateTransferSession.Parameters: ResumingParameters {}
 
 /// The sessions behind one session of the app, one after another, each in a process of its own.
 final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.Parameters: ResumingParameters {
+    enum State {
+        /// The present process serves the session.
+        case served
+        /// It can do no more, for this reason. What it had sent is handled, and nothing is sent to it.
+        case failed(ClientError)
+        /// The app has ended the session, or nothing can continue it.
+        case ended
+    }
+
+    private(set) var state = State.served
     /// Those of the next Create call.
     var parameters: Receiver.Create.Parameters
     /// The session at present.
@@ -28,8 +39,11 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     private let timeout: Duration
     private let readiness: Epoll
 
-    /// How long to wait for a failed process to end.
+    /// How often a session is requested, where connections are closed without a reply.
+    private static var maxAttempts: Int { 3 }
+    /// How long to wait for a failed process to end, and the least time between two questions about it.
     private static var endTimeout: Duration { .seconds(10) }
+    private static var questionInterval: Duration { .milliseconds(100) }
 
     init(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
@@ -37,28 +51,88 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         self.daemon = daemon
         self.parameters = parameters
         self.timeout = timeout
-        // The daemon's reply comes that much later.
-        let wait = Duration.milliseconds(max(0, parameters.maxWaitMs ?? 0))
-        client = try SessionClient(daemon, parameters, timeout: timeout + wait)
+        client = try Self.create(daemon, parameters, timeout: timeout, isFirst: true)
         do throws(SystemError) {
-            readiness = try Epoll()
+            let readiness = try Epoll()
             try readiness.add(client.fileDescriptor, token: 0, events: .readable)
+            self.readiness = readiness
         } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
+        daemon.sessionCount.add(1, ordering: .relaxed)
+    }
+
+    deinit { leavePlace() }
+
+    private func leavePlace() {
+        if case .ended = state { return }
+        daemon.sessionCount.subtract(1, ordering: .relaxed)
     }
 
     /// Readable when the present session's connection is; the same for all of them.
     var fileDescriptor: Int32 { readiness.fileDescriptor }
 
-    /// Whether another session may follow the present one.
-    var mayContinue: Bool { number < SessionKind.maxRestarts }
+    /// Creates a session: the one place of the library that sends Create calls, be it the first one of a session or one that
+    /// continues it.
+    ///
+    /// The first one waits for a place as long as the daemon's policy says. A daemon that has no queue, no free connection or no
+    /// free hardware is asked again.
+    private static func create(
+        _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration, isFirst: Bool
+    ) throws(ClientError) -> SessionClient<Receiver> {
+        var parameters = parameters
+        let hasOthers = daemon.sessionCount.load(ordering: .relaxed) > 0
+        let wait = isFirst ? daemon.policy.wait(hasOthers: hasOthers) : .zero
+        let end = MonotonicTime.now + wait
+        let hasQueue = wait > .zero && (try? daemon.features())?.features.contains("waiting-sessions") ?? false
+        while true {
+            if wait > .zero {
+                parameters.maxWaitMs = hasQueue ? max(1, Int(end.rest / .milliseconds(1))) : nil
+            }
+            // The daemon's reply comes that much later.
+            let deadline = MonotonicTime.now + timeout + .milliseconds(max(0, parameters.maxWaitMs ?? 0))
+            do throws(ClientError) {
+                for _ in 0..<maxAttempts {
+                    let connection = try daemon.connect()
+                    let reply = try Daemon.exchange(
+                        Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue, deadline: deadline
+                    )
+                    if let reply { return try SessionClient(daemon, connection, reply) }
+                    // The process that was to serve the session died while it replied.
+                }
+                throw .noReply(to: Receiver.Create.method)
+            } catch {
+                do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
+                    throw isFirst && hasOthers && error.exitStatus == .tryLater ? error.with(.places) : error
+                }
+            }
+        }
+    }
+
+    // MARK: - Failures
+
+    /// Whether another process may do what this one could not.
+    ///
+    /// The daemon knows whether it was a failure: VideoToolbox has no status of its own for it in transfer sessions.
+    func isFailure(_ error: ClientError) -> Bool { error.code == .session(Receiver.malfunction) }
+
+    /// Whether another session may follow the present one after an error.
+    func mayContinue(after error: ClientError) -> Bool {
+        guard case .served = state else { return false }
+        return number < SessionKind.maxRestarts && isFailure(error)
+    }
+
+    /// Handles what the present process had sent before it failed.
+    func leave(_ failure: ClientError, _ body: () throws(ClientError) -> Void) throws(ClientError) {
+        state = .failed(failure)
+        // A violation of the protocol may end the session meanwhile.
+        defer { if case .failed = state { state = .served } }
+        try body()
+    }
 
     /// Creates the session that continues the present one, which has failed.
     ///
     /// - Throws: the failure, with the reason why there is no other.
     func continueAfter(_ failure: ClientError) throws(ClientError) {
-        do throws(ClientError) { try createNext() } catch {
-            throw ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)")
-        }
+        do throws(ClientError) { try createNext() } catch { throw last(failure, since: error) }
     }
 
     private func createNext() throws(ClientError) {
@@ -66,20 +140,43 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         // The daemon continues a session whose end it has seen; a process may take seconds to leave its driver.
         let deadline = MonotonicTime.now + Self.endTimeout
         let question = GetSessionResult.Parameters(session: failed, timeoutMs: 2000)
-        while try !daemon.call(GetSessionResult.self, question, timeout: .seconds(5)).finished {
+        while true {
+            let next = MonotonicTime.now + Self.questionInterval
+            if try daemon.call(GetSessionResult.self, question, timeout: .seconds(5)).finished { break }
             guard MonotonicTime.now < deadline else {
                 throw ClientError(.timedOut, "its process did not end within \(Self.endTimeout.inSeconds)")
             }
+            // The daemon waits before such an answer; one that does not must not keep this process busy.
+            next.sleep()
         }
         parameters.resumes = failed
         // Its place is kept, and the app may hold another session meanwhile.
         parameters.maxWaitMs = nil
-        let next = try SessionClient<Receiver>(daemon, parameters, timeout: timeout)
+        let next = try Self.create(daemon, parameters, timeout: timeout, isFirst: false)
         do throws(SystemError) {
             try readiness.remove(client.fileDescriptor)
             try readiness.add(next.fileDescriptor, token: 0, events: .readable)
         } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
         client = next
         number += 1
+    }
+
+    /// Ends the session at once.
+    func end() {
+        leavePlace()
+        state = .ended
+        client.invalidate()
+    }
+
+    /// A failure that no other process makes up for, because of an error.
+    func last(_ failure: ClientError, since error: ClientError) -> ClientError {
+        last(ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)"))
+    }
+
+    /// An error that no other process makes up for; other work may, in software, where hardware failed.
+    func last(_ error: ClientError) -> ClientError {
+        // An encoder that has to be opened again may be busy; a decoder's process uses software then.
+        let hasFailed = isFailure(error) || error.code == .session(.videoEncoderNotAvailableNow)
+        return hasFailed && client.created.usingHardware ? error.with(.software(Receiver.kind)) : error
     }
 }

@@ -8,25 +8,25 @@ internal import HWDWire
 /// Frames without an answer are sent again. Sources stay in the app's memory until the answer, so nothing has to be
 /// copied; but a frame that is converted in place, or onto another frame's source, may have lost its source with
 /// the process.
-final class TransferReplay {
+final class TransferReplay: Replay {
     typealias Event = TransferSession.Event
 
-    private enum Request {
-        case frame(TransferFrame)
-        case finish
-        /// Set between other requests; those that follow depend on it.
+    /// A change or request between frames.
+    private enum Mark {
+        /// The frames that follow depend on it.
         case properties([PropertyKey: PropertyValue])
+        case finish
     }
 
-    private let sessions: SessionSuccession<TransferReceiver>
+    let sessions: SessionSuccession<TransferReceiver>
     private var pools: [(id: UInt32, memory: SharedMemory)] = []
-    /// What the present process has not answered, in order, and properties that were set meanwhile.
-    private var unanswered: [Request] = []
+    /// Frames and requests that the present process has not answered, and properties that were set meanwhile.
+    private var log = ReplayLog<TransferFrame, Mark>(first: 0)
+    /// The frames' numbers in the log, by those of the app.
+    private var numbers: [UInt64: UInt64] = [:]
     /// Properties that were set before.
     private var properties: [PropertyKey: PropertyValue] = [:]
-    /// Events that came before a failure.
-    private var events: [Event] = []
-    private var isInvalidated = false
+    var events: [Event] = []
 
     init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration
@@ -34,9 +34,8 @@ final class TransferReplay {
         sessions = try SessionSuccession(daemon, parameters, timeout: timeout)
     }
 
-    var client: SessionClient<TransferReceiver> { sessions.client }
-    var restartCount: Int { sessions.number }
-    var fileDescriptor: Int32 { sessions.fileDescriptor }
+    /// A frame can be sent again as long as its source is unchanged, which `forgetProcess` checks.
+    var canRepeat: Bool { true }
 
     var framesInFlight: Int {
         client.receiver.framesInFlight.count + client.receiver.unfetchedCount
@@ -44,13 +43,6 @@ final class TransferReplay {
     }
 
     // MARK: - Requests
-
-    @discardableResult
-    func perform<Value>(_ body: () throws(ClientError) -> Value) throws(ClientError) -> Value {
-        while true {
-            do throws(ClientError) { return try body() } catch { try recover(from: error) }
-        }
-    }
 
     func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError) {
         try perform { () throws(ClientError) in try client.addPool(memory, id: poolID) }
@@ -64,16 +56,16 @@ final class TransferReplay {
 
     func setProperties(_ new: [PropertyKey: PropertyValue]) throws(ClientError) {
         try perform { () throws(ClientError) in try client.setProperties(new) }
-        unanswered.append(.properties(new))
+        log.append(.properties(new))
+        log.didSend()
         settle()
     }
 
-    /// Takes what was set before the oldest request without an answer.
+    /// Takes what was set before the oldest frame or request without an answer.
     private func settle() {
-        while case .properties(let oldest)? = unanswered.first {
-            properties.merge(oldest) { _, new in new }
-            unanswered.removeFirst()
-        }
+        while case .properties(let oldest)? = log.takeFirstMark(where: {
+            if case .properties = $0 { true } else { false }
+        }) { properties.merge(oldest) { _, new in new } }
     }
 
     func transfer(_ frame: TransferFrame) throws(ClientError) {
@@ -81,91 +73,72 @@ final class TransferReplay {
             throw ClientError(
                 SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
         }
-        try request(.frame(frame))
+        numbers[frame.frameID] = log.append(frame)
+        try perform { () throws(ClientError) in try send() }
     }
 
-    func finishFrames() throws(ClientError) { try request(.finish) }
-
-    private func request(_ request: Request) throws(ClientError) {
-        // Recovery sends what is unanswered, this request among it.
-        unanswered.append(request)
-        do throws(ClientError) { try send(request) } catch { try recover(from: error) }
+    func finishFrames() throws(ClientError) {
+        log.append(.finish)
+        try perform { () throws(ClientError) in try send() }
     }
 
-    private func send(_ request: Request) throws(ClientError) {
-        switch request {
-        case .frame(let frame):
-            try client.send(frame)
-            client.receiver.framesInFlight.insert(frame.frameID)
-        case .finish: client.finish(by: try client.send(.finishFrames))
-        case .properties(let set): try client.setProperties(set)
+    /// Sends what was not sent.
+    private func send() throws(ClientError) {
+        while let entry = log.nextUnsent {
+            switch entry {
+            case .item(_, let frame):
+                try client.send(frame)
+                client.receiver.framesInFlight.insert(frame.frameID)
+            case .mark(.finish): client.finish(by: try client.send(.finishFrames))
+            case .mark(.properties(let set)): try client.setProperties(set)
+            }
+            log.didSend()
         }
     }
 
     func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        let deadline = MonotonicTime.now + timeout
-        while true {
-            if !events.isEmpty { return events.removeFirst() }
-            do throws(ClientError) {
-                let rest = Duration.nanoseconds(deadline.nanoseconds(since: .now))
-                let event = try client.nextEvent(timeout: rest)
-                if let event { answered(event) }
-                return event
-            } catch { try recover(from: error) }
-        }
+        try event(until: MonotonicTime.now + timeout)
     }
 
-    private func answered(_ event: Event) {
-        let index = unanswered.firstIndex { request in
-            switch (request, event) {
-            case (.frame(let frame), .frame(let result)): frame.frameID == result.frameID
-            case (.finish, .finished): true
-            default: false
+    func receive(until deadline: MonotonicTime) throws(ClientError) -> Bool {
+        guard let event = try client.nextEvent(timeout: deadline.rest) else { return false }
+        handle(event)
+        return true
+    }
+
+    func handle(_ event: Event) {
+        switch event {
+        case .frame(let result):
+            if let number = numbers.removeValue(forKey: result.frameID) { log[number] = nil }
+        case .finished:
+            let sent = log.marks.prefix(log.nextMark)
+            if let index = sent.firstIndex(where: { if case .finish = $0.mark { true } else { false } }) {
+                log.removeMark(at: index)
             }
         }
-        if let index { unanswered.remove(at: index) }
         settle()
-    }
-
-    func invalidate() {
-        isInvalidated = true
-        client.invalidate()
+        events.append(event)
     }
 
     // MARK: - Failures
 
-    /// Goes on in another process.
-    ///
-    /// - Throws: the error, if that is not possible.
-    private func recover(from error: ClientError) throws(ClientError) {
-        var failure = error
-        while true {
-            // The daemon knows whether it was a failure: VideoToolbox has no status of its own for it.
-            guard !isInvalidated, sessions.mayContinue, failure.code == .session(.invalidSession) else {
-                throw failure
-            }
-            while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) {
-                answered(event)
-                events.append(event)
-            }
-            if let frame = overwritten() {
-                throw ClientError(
-                    failure.code,
-                    "\(failure.reason); the session cannot go on: frame \(frame) may have overwritten a source")
-            }
-            try sessions.continueAfter(failure)
-            do throws(ClientError) {
-                for pool in pools { try client.addPool(pool.memory, id: pool.id) }
-                if !properties.isEmpty { try client.setProperties(properties) }
-                for request in unanswered { try send(request) }
-                return
-            } catch { failure = error }
+    func forgetProcess() throws(ClientError) {
+        if let frame = overwritten() {
+            throw ClientError(
+                .session(TransferReceiver.malfunction), "frame \(frame) may have overwritten a source")
         }
+    }
+
+    func startAgain() throws(ClientError) {
+        log.rewind()
+        for pool in pools { try client.addPool(pool.memory, id: pool.id) }
+        if !properties.isEmpty { try client.setProperties(properties) }
+        try send()
     }
 
     /// A frame in flight whose target is the source of one in flight.
     private func overwritten() -> UInt64? {
-        let frames = unanswered.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
+        let frames = log.numbers.compactMap { log[$0] }
         let parameters = sessions.parameters
         let (source, target) = (parameters.source.pixelFormat, parameters.target.pixelFormat)
         let sources = frames.compactMap { region($0.source, source, height: parameters.height) }

@@ -131,7 +131,7 @@ package final class StillTiles {
             let parameters = CreateDecompressionSession.Parameters(
                 formatDescription: bytes, timeBase: Rational(1), pixelFormat: format,
                 decoderSpecification: specification, properties: sessions.properties)
-            let made = try sessions.decompression(daemon, parameters)
+            let made = try DecompressionSession(daemon, parameters)
             session = made
             if decoder == nil {
                 decoder = Decoder(

@@ -97,7 +97,7 @@ package struct StillEncoder {
             encoderSpecification: specification,
             properties: sessions.properties.merging(properties(color)) { _, set in set })
         // Where the picture is of a HEIF file, the session that decodes it has ended.
-        let session = try sessions.compression(try sessions.daemon(), parameters)
+        let session = try CompressionSession(try sessions.daemon(), parameters)
         defer { session.invalidate() }
         let packed = FrameLayout.packed(format.samples, width: format.width, height: format.height)
         let depth = max(1, min(session.created.maxFramesInFlight, format.count ?? .max))

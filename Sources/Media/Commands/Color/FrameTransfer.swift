@@ -55,10 +55,7 @@ final class FrameTransfer {
         self.format = format
         self.target = target
         self.readerPool = readerPool
-        session = try SessionRequest.create(daemon, parameters, hasOthers: true) {
-            (parameters) throws(ClientError) in
-            try TransferSession(daemon, parameters)
-        }
+        session = try TransferSession(daemon, parameters)
         if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }
     }
 

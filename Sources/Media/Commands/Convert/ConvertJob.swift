@@ -50,12 +50,10 @@ final class ConvertJob {
         let reader = try RawFrameReader(path: request.input, frameSize: source.size)
         let writer = try RawFrameWriter(
             path: request.output, inputs: [request.input], replaces: request.replaces)
-        let daemon = try Daemon.findAndReport()
+        let daemon = try SessionRequest.findDaemon()
         var parameters = request.parameters
         parameters.frames = reader.frameCount
-        let session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-            try TransferSession(daemon, parameters)
-        }
+        let session = try TransferSession(daemon, parameters)
         if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }
         let sources = try FramePool(slotSize: source.size, slotCount: Self.slotCount)
         let targets = try FramePool(slotSize: target.size, slotCount: Self.slotCount)

@@ -173,14 +173,17 @@ struct DecodeCommand: ParsableCommand {
             if let input = try stillInput() {
                 return try StillDecodeJob(input, stillRequest(specification)).run(interruption)
             }
-            let job = job(specification)
-            do {
-                try job.run(interruption)
-            } catch let error as ClientError where decodesAgain(job, error) {
-                Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
-                let reason = "\(error.reason) (in the middle of the video)"
-                try self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason).run(interruption)
-            }
+            var job = job(specification)
+            try SessionRequest.policy.run(
+                repeatingIf: { remedy, error in
+                    guard hardware == .prefer, remedy == .software(.decompression), input != "-", output != "-"
+                    else { return false }
+                    Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
+                    let reason = "\(error.reason) (in the middle of the video)"
+                    job = self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason)
+                    return true
+                },
+                { try job.run(interruption) })
         }
     }
 
@@ -203,12 +206,6 @@ struct DecodeCommand: ParsableCommand {
         let times = at.split(separator: ",", omittingEmptySubsequences: false)
             .map { TimeRange.microseconds(String($0)) }
         return times.contains(nil) ? nil : times.compactMap { $0 }
-    }
-
-    /// Whether hardware failed that was not required, and everything can be read and written again.
-    private func decodesAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
-        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
-        return error.code == .session(.videoDecoderMalfunction)
     }
 
     /// The session's properties: the RGB it converts to.

@@ -43,14 +43,12 @@ final class DecodeJob {
     private let request: Request
     /// The daemon, which is looked for once.
     private var found: Daemon?
-    /// Whether the session was created with a hardware decoder.
-    private(set) var usesHardware = false
 
     init(_ request: Request) { self.request = request }
 
     private func daemon() throws -> Daemon {
         if let found { return found }
-        let daemon = try Daemon.findAndReport()
+        let daemon = try SessionRequest.findDaemon()
         found = daemon
         return daemon
     }
@@ -62,7 +60,6 @@ final class DecodeJob {
         interruption.onSignal { reader.cancel() }
         let format = outputFormat(reader.video, writer)
         let input = try open(reader, format.target) { interruption.isSet }
-        usesHardware = input.usesHardware
         let early = reader.levels?.warning
         reader.announce(
             reader.warnings

@@ -46,10 +46,7 @@ extension EncodeCommand {
     private func write(
         _ file: FilePair, _ interruption: Interruption, _ report: @escaping (any FileSummary) throws -> Void
     ) throws {
-        if copy { return try runCopy(file, interruption, report) }
-        try SessionRequest.retrying(canRepeat: file.input != "-" && file.output != "-", interruption) {
-            try encode(file, interruption, report)
-        }
+        if copy { try runCopy(file, interruption, report) } else { try encode(file, interruption, report) }
     }
 
     /// The preset of `--preset-name`; nil without.
@@ -92,23 +89,37 @@ extension EncodeCommand {
         try encode(request, interruption)
     }
 
-    /// Encodes, and once more in software where hardware that was not required fails.
+    /// Encodes; again in software where hardware that was not required fails in a session that no other process continues.
     private func encode(_ request: EncodeJob.Request, _ interruption: Interruption) throws {
         var request = request
-        let (job, file) = (EncodeJob(request), request.file)
-        do {
-            try job.run(interruption)
-        } catch let error as ClientError where decodesAgain(job, file, error) {
+        try SessionRequest.policy.run(
+            repeatingIf: { remedy, error in
+                guard try prepare(&request, for: remedy, error) else { return false }
+                if interruption.isSet { throw CommandFailure.interrupted }
+                return true
+            },
+            { try EncodeJob(request).run(interruption) })
+    }
+
+    /// Changes a request for another attempt; false where there is none, because the input cannot be read or the output written
+    /// again, or because hardware is required.
+    private func prepare(
+        _ request: inout EncodeJob.Request, for remedy: ClientError.Remedy, _ error: ClientError
+    ) throws -> Bool {
+        guard request.file.input != "-", request.file.output != "-" else { return false }
+        switch remedy {
+        case .places: Console.detail("waiting for places of all sessions: \(error.reason)")
+        case .software(.decompression):
             Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
             request.parameters.allowsHardwareDecoder = false
-            request.segment = try request.segment?.restarted()
-            try EncodeJob(request).run(interruption)
-        } catch let error as ClientError where encodesAgain(job, file, error) {
+        case .software(.compression):
+            guard hardware == .prefer else { return false }
             Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
             request.parameters.specification = [.enableHardware: .bool(false)]
-            request.segment = try request.segment?.restarted()
-            try EncodeJob(request).run(interruption)
+        case .software(.transfer): return false
         }
+        request.segment = try request.segment?.restarted()
+        return true
     }
 
     private var parameters: EncodeParameters {
@@ -117,20 +128,5 @@ extension EncodeCommand {
             keepsAlpha: alpha != nil || exportPreset?.alpha ?? false,
             allowsHardwareDecoder: true, hdr: hdr, retags: retag,
             picture: picture.request, preset: exportPreset)
-    }
-
-    /// Whether the error is the hardware encoder's, which was not required, in a session that no other process continues,
-    /// and everything can be read and written again.
-    private func encodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
-        guard hardware == .prefer, job.encodesInHardware else { return false }
-        guard file.input != "-", file.output != "-" else { return false }
-        return error.code == .session(.videoEncoderMalfunction)
-            || error.code == .session(.videoEncoderNotAvailableNow)
-    }
-
-    /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.
-    private func decodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
-        guard job.decodesInHardware, file.input != "-", file.output != "-" else { return false }
-        return error.code == .session(.videoDecoderMalfunction)
     }
 }

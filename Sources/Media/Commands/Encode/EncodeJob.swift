@@ -42,13 +42,6 @@ final class EncodeJob {
     private var output: String { request.file.output }
     private var parameters: EncodeParameters
 
-    /// Whether the input's session was created with a hardware decoder.
-    private(set) var decodesInHardware = false
-    /// The session; nil before it is created.
-    private var session: CompressionSession?
-    /// Whether the frames are coded in hardware at present.
-    var encodesInHardware: Bool { session?.created.usingHardware ?? false }
-
     init(_ request: Request) { (self.request, parameters) = (request, request.parameters) }
 
     func run(_ interruption: Interruption) throws {
@@ -60,7 +53,7 @@ final class EncodeJob {
         let writer = try MediaWriter(
             path: output, stream: request.stream, source: reader, edits: request.edits,
             replaces: request.replaces)
-        let daemon = try Daemon.findAndReport()
+        let daemon = try SessionRequest.findDaemon()
         let input = try open(reader, daemon, interruption)
         let color = try EncodeColor(
             reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters.color)
@@ -70,10 +63,8 @@ final class EncodeJob {
         var video = geometry.applied(to: color.applied(to: reader.video))
         if !parameters.keepsAlpha { video.alphaMode = nil }
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
-        let session = try SessionRequest.create(
-            daemon, parameters.create(video, color.format, layerMode: layerMode), hasOthers: input.session != nil
-        ) { (parameters) throws(ClientError) in try CompressionSession(daemon, parameters) }
-        (decodesInHardware, self.session) = (input.usesHardware, session)
+        let session = try CompressionSession(
+            daemon, parameters.create(video, color.format, layerMode: layerMode))
         try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }

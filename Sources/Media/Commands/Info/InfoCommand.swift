@@ -77,7 +77,7 @@ struct InfoCommand: ParsableCommand {
     ) throws -> Playback? {
         guard info.video.contains(where: { !$0.picture }) else { return nil }
         do {
-            return try Playback(file, daemon: Daemon.findAndReport) { interruption.isSet }
+            return try Playback(file, daemon: SessionRequest.findDaemon) { interruption.isSet }
         } catch let error as MediaError where error.kind != .interrupted {
             Console.note("warning: decoding was not measured: \(error.reason)")
             return nil

@@ -18,8 +18,6 @@ struct DecodedInput {
 
     /// The pixel format of the frames until the stream's bit depth changes.
     var format: PixelFormat { session?.pixelFormat ?? reader.video.format }
-    /// Whether the session was created with a hardware decoder.
-    var usesHardware: Bool { session?.session.created.usingHardware ?? false }
 
     /// Creates a session for a video that `reader` left to the daemon, or decodes it in this process.
     ///

@@ -74,27 +74,26 @@ final class SessionSource: VideoSource {
             formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
             pixelFormat: request.pixelFormat, decoderSpecification: request.specification,
             properties: SessionRequest.properties.merging(request.properties) { _, set in set })
-        session = try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-            try DecompressionSession(daemon, parameters)
-        }
+        session = try DecompressionSession(daemon, parameters)
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
     func next() throws -> SourceItem? {
-        let deadline = MonotonicTime.now + SessionTimeout.limit
+        var deadline = MonotonicTime.now + SessionTimeout.limit
         while !isFinished {
             if isInterrupted() { throw CommandFailure.interrupted }
             while !isInputDone, session.packetsInFlight < Self.packetsAhead {
                 if let other = try feed() { return .packet(other) }
+                deadline = MonotonicTime.now + SessionTimeout.limit
                 if let event = try session.nextEvent(timeout: .zero), let frame = try take(event) {
                     return .frame(frame)
                 }
             }
-            if let event = try session.nextEvent(timeout: .milliseconds(100)) {
-                if let frame = try take(event) { return .frame(frame) }
-            } else if MonotonicTime.now > deadline {
-                throw SessionTimeout.failure
+            if let event = try session.nextEvent(timeout: .milliseconds(100)), let frame = try take(event) {
+                return .frame(frame)
             }
+            // Reports alone are no progress.
+            if !isFinished, MonotonicTime.now > deadline { throw SessionTimeout.failure }
         }
         if let earlyEnd { throw earlyEnd }
         guard decoding.frames > 0 else {

@@ -10,16 +10,6 @@ extension PictureSessions {
     init(_ interruption: Interruption, daemon: @escaping () throws -> Daemon) {
         self.init(daemon: daemon) { interruption.isSet }
         (properties, maxSilence) = (SessionRequest.properties, SessionTimeout.limit)
-        compression = { (daemon, parameters) throws(ClientError) in
-            try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-                try CompressionSession(daemon, parameters)
-            }
-        }
-        decompression = { (daemon, parameters) throws(ClientError) in
-            try SessionRequest.create(daemon, parameters) { (parameters) throws(ClientError) in
-                try DecompressionSession(daemon, parameters)
-            }
-        }
     }
 }
 

@@ -18,7 +18,7 @@ struct SequenceEncodeJob {
         let progress = Progress(total: nil)
         let profile = try request.profile()
         try checkCover()
-        let daemon = try Daemon.findAndReport()
+        let daemon = try SessionRequest.findDaemon()
         let source = StillSource(daemon: daemon, options: request.source, interruption: interruption)
         let encoder = request.encoder(daemon, interruption)
         let series = PictureSeries(request.inputs, source, frameRate: request.frameRate)

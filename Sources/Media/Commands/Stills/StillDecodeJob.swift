@@ -58,7 +58,7 @@ struct StillDecodeJob {
         var daemon: Daemon?
         let sessions = PictureSessions(interruption) {
             if let daemon { return daemon }
-            let found = try Daemon.findAndReport()
+            let found = try SessionRequest.findDaemon()
             daemon = found
             return found
         }

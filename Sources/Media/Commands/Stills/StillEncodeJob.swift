@@ -78,7 +78,7 @@ struct StillEncodeJob {
             return try StillSource.exif(
                 of: path, isRaw: request.raw != nil, from: index == request.cover ? other : nil)
         }
-        let daemon = try Daemon.findAndReport()
+        let daemon = try SessionRequest.findDaemon()
         let source = StillSource(
             daemon: daemon, options: request.source, raw: request.raw, interruption: interruption)
         var composer = composer(request.encoder(daemon, interruption), profile)

@@ -68,7 +68,7 @@ struct VerifyCommand: ParsableCommand {
             // Before any other thread starts: threads inherit the blocked signals.
             let interruption = try Interruption()
             let receipt = try VerifyJob(input: input, output: output, asked: changes)
-                .run(interruption, daemon: Daemon.findAndReport)
+                .run(interruption, daemon: SessionRequest.findDaemon)
             let text = ReceiptReport(receipt: receipt)
             if json { try Console.json(receipt) } else { try Console.result(text.text(explains: explain)) }
             if let failure = text.failure { throw failure }

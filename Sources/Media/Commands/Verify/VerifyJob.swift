@@ -26,7 +26,7 @@ struct VerifyJob {
         }
         do {
             let receipt = try VerifyJob(input: input, output: output, asked: asked)
-                .run(interruption, daemon: Daemon.findAndReport)
+                .run(interruption, daemon: SessionRequest.findDaemon)
             return (receipt, ReceiptReport(receipt: receipt).failure)
         } catch {
             let failure = CommandFailure(error)
