@@ -171,7 +171,7 @@ let package = Package(
             name: "HWDLibAVReading",
             dependencies: [
                 "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDHEIF", "HWDHEVC", "HWDLibAV", "HWDMetadata", "HWDModel",
-                "HWDSystem", "HWImages",
+                "HWDSystem", "HWDTransport", "HWImages",
             ],
             path: "Sources/Media/LibAVReading", swiftSettings: common,
             // Here and not with the headers: loading these and their dependencies takes a decoder's process 12 ms.

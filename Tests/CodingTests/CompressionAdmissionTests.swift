@@ -9,7 +9,7 @@ private func makeSession(_ format: PixelFormat = .nv12) throws -> CompressionAdm
     let request = try CompressionRequest(
         codec: "hevc", width: 64, height: 64, pixelFormat: format.rawValue,
         timeBase: try #require(Rational(1, 30)))
-    return CompressionAdmission(
+    return try CompressionAdmission(
         request: request, properties: PropertyStore(backend: .x265))
 }
 
@@ -32,10 +32,10 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         let request = try CompressionRequest(
             codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
             source: PictureSize(width: 64, height: 64))
-        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
+        var session = try CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         let configuration = try #require(try session.prepare())
         #expect(configuration.conversion?.format == .nv12 && configuration.request.pixelFormat == .nv12)
-        #expect(try makeSession().configuration().conversion == nil)
+        #expect(try makeSession().configuration.conversion == nil)
         try session.admit(frame(1, pts: 0), in: try makePools())
         var small = frame(2, pts: 1)
         small.layout = FrameLayout(planes: [.init(offset: 0, stride: 32), .init(offset: 512, stride: 32)])
@@ -57,9 +57,21 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         let request = try CompressionRequest(
             codec: "hevc", width: 32, height: 16, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)),
             source: PictureSize(width: 64, height: 64))
-        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
+        var session = try CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         let fields = #expect(throws: SessionError.self) { try session.setProperties(["FieldCount": .int(2)]) }
         #expect(fields?.status == .parameter)
+    }
+
+    @Test("A session begins with properties that were given, or not at all")
+    func initialProperties() throws {
+        let (request, store) = (try makeSession().request, PropertyStore(backend: .x265))
+        let session = try CompressionAdmission(
+            request: request, properties: store, setting: ["AverageBitRate": .int(500_000)])
+        #expect(session.configuration.rateControl == .averageBitRate(500_000) && session.state == .created)
+        let error = #expect(throws: SessionError.self) {
+            try CompressionAdmission(request: request, properties: store, setting: ["AverageBitRate": .int(-1)])
+        }
+        #expect(error?.status == .parameter)
     }
 
     @Test func acceptsFramesFromPrepareOn() throws {
@@ -76,6 +88,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         var session = try makeSession()
         let pools = try makePools()
         try session.setProperties(["AverageBitRate": .int(500_000)])
+        #expect(session.configuration.rateControl == .averageBitRate(500_000))
         #expect(try session.prepare()?.rateControl == .averageBitRate(500_000))
         #expect(session.takeChange() == nil)
         try session.setProperties(["AverageBitRate": .int(300_000)])
@@ -152,7 +165,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
     @Test func acceptsAlphaModesOfFramesInSessionsWithAlpha() throws {
         let request = try CompressionRequest(
             codec: "hevc-with-alpha", width: 64, height: 64, pixelFormat: "YUVA", timeBase: Rational(1))
-        var session = CompressionAdmission(
+        var session = try CompressionAdmission(
             request: request, properties: PropertyStore(backend: .x265, hasAlpha: true))
         let pools = try makePools()
         _ = try session.prepare()

@@ -89,7 +89,9 @@ import Testing
             writer.add(FrameMetadata(sideData: [entry]), pts: Int64(pts))
         }
         #expect(try payloads(&writer, 144, pts: 0, isSync: true) == [light.bytes])
+        #expect(writer.notesVersion == 0)
         #expect(try payloads(&writer, 144, pts: 1, isSync: false) == [])
+        #expect(writer.notesVersion == 1)
         #expect(try payloads(&writer, 144, pts: 2, isSync: false) == [])
         #expect(try payloads(&writer, 144, pts: 3, isSync: false) == [])
         #expect(
@@ -203,7 +205,7 @@ import Testing
     @Test func framesOfAnotherColorThanTheStreamsAreRefused() throws {
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 30)))
-        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
+        var session = try CompressionAdmission(request: request, properties: PropertyStore(backend: .x265))
         try session.setProperties(["TransferFunction": .string("SMPTE_ST_2084_PQ")])
         _ = try session.prepare()
         var pools = PoolLedger<Void>(maxBytes: 1 << 20)

@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func reportsRoundedRatesInNotices() throws {
-        var session = CompressionAdmission(
+        var session = try CompressionAdmission(
             request: .sample, properties: PropertyStore(backend: .x265))
         try session.setProperties(["BaseLayerFrameRate": .int(25), "ExpectedFrameRate": .int(60)])
         let copied = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])

@@ -141,7 +141,7 @@ import Testing
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: Rational(1))
         for backend in [PropertySpec.Backend.x265, .vaapi] {
-            var session = CompressionAdmission(request: request, properties: PropertyStore(backend: backend))
+            var session = try CompressionAdmission(request: request, properties: PropertyStore(backend: backend))
             try session.setProperties(["BaseLayerFrameRate": .int(30), "ExpectedFrameRate": .int(120)])
             _ = try session.prepare()
             let error = #expect(throws: SessionError.self) {

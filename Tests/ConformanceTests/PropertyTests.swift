@@ -33,7 +33,7 @@ import Testing
     private func session(_ backend: Backend) throws -> CompressionAdmission {
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 25)))
-        return CompressionAdmission(
+        return try CompressionAdmission(
             request: request, properties: PropertyStore(backend: backend.kind))
     }
 

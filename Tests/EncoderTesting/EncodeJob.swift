@@ -43,7 +43,7 @@ public struct EncodeJob: Codable, Sendable {
 
     /// The encoder's configuration, with 25 frames a second unless the properties set a rate.
     public func configuration(_ backend: PropertySpec.Backend) throws(SessionError) -> EncoderConfiguration {
-        try session(backend).configuration()
+        try session(backend).configuration
     }
 
     /// The configurations of the layers of a stream with alpha, color first.
@@ -61,9 +61,9 @@ public struct EncodeJob: Codable, Sendable {
         let request = try CompressionRequest(
             codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.fourcc,
             timeBase: Rational(1, 25) ?? Rational(1))
-        var session = CompressionAdmission(request: request, properties: PropertyStore(backend: backend))
-        try session.setProperties(["ExpectedFrameRate": .int(25)].merging(properties) { $1 })
-        return session
+        return try CompressionAdmission(
+            request: request, properties: PropertyStore(backend: backend),
+            setting: ["ExpectedFrameRate": .int(25)].merging(properties) { $1 })
     }
 
     /// Encodes the clip as a session does, with `changes` and `flushes`.

@@ -129,13 +129,13 @@ import Testing
     @Test func releasedFramesCannotBeCopied() throws {
         let reader = try MediaReader(path: Clips.h264)
         guard case .frame(let frame)? = try reader.next() else { throw ToolFailure(description: "no frame") }
-        frame.release()
+        try frame.release()
         #expect(errorKind { _ = try copied(frame) } == .usage)
     }
 
     @Test func framesOutliveTheReader() throws {
         let pool = TestPool(slots: 40, slotSize: 4 << 20)
-        var frames: [DecodedFrame] = []
+        var frames: [SourceFrame] = []
         do {
             let reader = try MediaReader(path: Clips.h264, memory: pool)
             while frames.count < 8, case .frame(let frame)? = try reader.next() { frames.append(frame) }

@@ -146,14 +146,14 @@ final class TestPool: FrameMemory, @unchecked Sendable {
     var most: Int { state.withLock { $0.most } }
 
     /// A picture's samples in `layout`, without gaps.
-    func samples(_ layout: FrameLayout, _ frame: DecodedFrame) throws -> [UInt8] {
+    func samples(_ layout: FrameLayout, _ frame: SourceFrame) throws -> [UInt8] {
         try layout.validate(frame.format, width: frame.width, height: frame.height, poolSize: UInt64(byteCount))
         return tight(UnsafeRawPointer(base), layout, frame)
     }
 }
 
 /// A picture's samples without gaps.
-func tight(_ base: UnsafeRawPointer, _ layout: FrameLayout, _ frame: DecodedFrame) -> [UInt8] {
+func tight(_ base: UnsafeRawPointer, _ layout: FrameLayout, _ frame: SourceFrame) -> [UInt8] {
     let format = frame.format
     let size = (0..<format.planeCount).reduce(0) {
         $0 + format.rowBytes(plane: $1, width: frame.width) * format.rows(plane: $1, height: frame.height)
@@ -174,7 +174,7 @@ func tight(_ base: UnsafeRawPointer, _ layout: FrameLayout, _ frame: DecodedFram
 }
 
 /// A frame's samples as `copy(to:)` writes them.
-func copied(_ frame: DecodedFrame) throws -> [UInt8] {
+func copied(_ frame: SourceFrame) throws -> [UInt8] {
     let (layout, size) = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
     defer { memory.deallocate() }
@@ -190,11 +190,11 @@ extension MediaReader {
     }
 
     /// Calls `body` with every remaining frame and releases it.
-    func forEachFrame(_ body: (DecodedFrame) throws -> Void) throws {
+    func forEachFrame(_ body: (SourceFrame) throws -> Void) throws {
         while let item = try next() {
             guard case .frame(let frame) = item else { continue }
             try body(frame)
-            frame.release()
+            try frame.release()
         }
     }
 }

@@ -213,17 +213,20 @@ extension End: DocumentedPayload {
 extension FrameDecoded: DocumentedPayload {
     var namedValues: [NamedValue] {
         [
-            NamedValue("picture", pictureID), NamedValue("frame", frameID), NamedValue("pts", pts),
-            NamedValue("duration", duration), NamedValue("arena", arenaID), NamedValue("flags", flags.rawValue),
-            NamedValue("pixel_format", format.rawValue), NamedValue("width", width), NamedValue("height", height),
+            NamedValue("picture", pictureID), NamedValue("frame", frameID), NamedValue("pts", info.pts),
+            NamedValue("duration", info.duration), NamedValue("arena", arenaID),
+            NamedValue("flags", flags.rawValue),
+            NamedValue("pixel_format", info.format.rawValue), NamedValue("width", info.width),
+            NamedValue("height", info.height),
             NamedValue("clean_x", cleanAperture.x), NamedValue("clean_y", cleanAperture.y),
             NamedValue("clean_width", cleanAperture.width), NamedValue("clean_height", cleanAperture.height),
-        ] + named(color) + [
+        ] + named(info.color) + [
             NamedValue("coded_bit_depth", codedBitDepth), NamedValue("planes", layout.planes.count),
-            NamedValue("side_data", sideData.count), NamedValue("aspect_numerator", sampleAspectRatio.numerator),
+            NamedValue("side_data", info.sideData.count),
+            NamedValue("aspect_numerator", sampleAspectRatio.numerator),
             NamedValue("aspect_denominator", sampleAspectRatio.denominator), reserved,
         ] + named(layout, "plane")
-            + named(sideData)
+            + named(info.sideData)
     }
 }
 

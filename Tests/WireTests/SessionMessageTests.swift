@@ -21,13 +21,19 @@ private let packet = DecodeFrame(
     frameID: 9, pts: DecodeFrame.noPTS, duration: 3, poolID: 2, flags: [.asynchronous, .doNotOutput],
     offset: 1 << 33, size: 77)
 
-private let picture = FrameDecoded(
-    pictureID: 1, frameID: 2, pts: -3, duration: 4, arenaID: 5, flags: [.sync, .damaged], format: .p010,
-    codedBitDepth: 10, width: 7, height: 8, cleanAperture: PictureRectangle(x: 1, y: 2, width: 3, height: 4),
-    color: ColorDescription(primaries: 9, transfer: 16, matrix: 9, isFullRange: true, chromaLocation: 2),
-    sampleAspectRatio: Rational(4, 3) ?? Rational(1),
-    layout: FrameLayout(planes: [.init(offset: 64, stride: 64), .init(offset: 4096, stride: 64)]),
-    sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])])
+private let picture = {
+    var picture = FrameDecoded(
+        FrameInfo(
+            pts: -3, duration: 4, size: (7, 8), format: .p010,
+            color: ColorDescription(primaries: 9, transfer: 16, matrix: 9, isFullRange: true, chromaLocation: 2),
+            sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])]),
+        pictureID: 1, frameID: 2, arenaID: 5,
+        layout: FrameLayout(planes: [.init(offset: 64, stride: 64), .init(offset: 4096, stride: 64)]),
+        codedBitDepth: 10, cleanAperture: PictureRectangle(x: 1, y: 2, width: 3, height: 4))
+    picture.flags = [.sync, .damaged]
+    picture.sampleAspectRatio = Rational(4, 3) ?? Rational(1)
+    return picture
+}()
 
 @Suite struct SessionMessageTests {
     @Test func refusesReservedFieldsThatAreNotZero() throws {

@@ -2,6 +2,7 @@
 public import HWDModel
 
 /// A decoded picture, in presentation order.
+@dynamicMemberLookup
 public struct FrameDecoded: SessionPayload, Hashable {
     public static let opcode = Opcode.frameDecoded
     /// The limit of one picture's side data in bytes; data beyond it is omitted and flagged.
@@ -33,70 +34,59 @@ public struct FrameDecoded: SessionPayload, Hashable {
     public var pictureID: UInt64
     /// The packet it was decoded from.
     public var frameID: UInt64
-    /// That packet's presentation time.
-    public var pts: Int64
-    /// That packet's duration.
-    public var duration: Int64
+    /// Its packet's times; its size, cropped to the conformance window; HDR metadata as the stream has them.
+    public var info: FrameInfo
     /// The arena that holds its samples.
     public var arenaID: UInt32
-    public var flags: Flags
-    public var format: PixelFormat
+    public var flags: Flags = []
     /// Bits of a coded sample; `format` may hold more or fewer.
     public var codedBitDepth: UInt8
-    /// Width in luma samples, cropped to the conformance window.
-    public var width: UInt32
-    /// Height in luma samples, cropped to the conformance window.
-    public var height: UInt32
     /// The part of it to display.
     public var cleanAperture: PictureRectangle
-    public var color: ColorDescription
     /// Width over height of a sample; 0/1 when unspecified.
-    public var sampleAspectRatio: Rational
+    public var sampleAspectRatio = Rational(0)
     /// The planes' offsets in the arena, and their strides.
     public var layout: FrameLayout
-    /// HDR metadata of the picture, as the stream has it.
-    public var sideData: [FrameSideData]
 
     public init(
-        pictureID: UInt64, frameID: UInt64, pts: Int64, duration: Int64, arenaID: UInt32, flags: Flags,
-        format: PixelFormat, codedBitDepth: UInt8, width: UInt32, height: UInt32, cleanAperture: PictureRectangle,
-        color: ColorDescription, sampleAspectRatio: Rational, layout: FrameLayout, sideData: [FrameSideData]
+        _ info: FrameInfo, pictureID: UInt64, frameID: UInt64, arenaID: UInt32, layout: FrameLayout,
+        codedBitDepth: UInt8, cleanAperture: PictureRectangle
     ) {
+        self.info = info
         self.pictureID = pictureID
         self.frameID = frameID
-        self.pts = pts
-        self.duration = duration
         self.arenaID = arenaID
-        self.flags = flags
-        self.format = format
-        self.codedBitDepth = codedBitDepth
-        self.width = width
-        self.height = height
-        self.cleanAperture = cleanAperture
-        self.color = color
-        self.sampleAspectRatio = sampleAspectRatio
         self.layout = layout
-        self.sideData = sideData
+        self.codedBitDepth = codedBitDepth
+        self.cleanAperture = cleanAperture
+    }
+
+    /// Times, size, format, color and metadata.
+    public subscript<Value>(dynamicMember member: WritableKeyPath<FrameInfo, Value>) -> Value {
+        get { info[keyPath: member] }
+        set { info[keyPath: member] = newValue }
     }
 
     public func encode(into writer: inout ByteWriter) { writer.write(self) }
     public init(decoding bytes: RawSpan) throws(SessionError) {
         self = try Self(
-            pictureID: 0, frameID: 0, pts: 0, duration: 0, arenaID: 0, flags: [], format: .nv12, codedBitDepth: 0,
-            width: 0, height: 0, cleanAperture: PictureRectangle(x: 0, y: 0, width: 0, height: 0),
-            color: ColorDescription(), sampleAspectRatio: Rational(0), layout: FrameLayout(planes: []), sideData: []
+            FrameInfo(pts: 0, duration: 0, size: (0, 0), format: .nv12), pictureID: 0, frameID: 0, arenaID: 0,
+            layout: FrameLayout(planes: []), codedBitDepth: 0,
+            cleanAperture: PictureRectangle(x: 0, y: 0, width: 0, height: 0)
         ).reading(bytes)
     }
 
     public mutating func code<C: FieldCoder>(_ fields: inout C) throws(C.Failure) {
-        var fourcc = format.fourcc
+        var (fourcc, width, height) = (
+            info.format.fourcc, UInt32(clamping: info.width), UInt32(clamping: info.height)
+        )
         var (over, under) = (sampleAspectRatio.numerator, sampleAspectRatio.denominator)
         var planes = UInt8(clamping: layout.planes.count)
-        var entries = UInt8(min(sideData.count, Self.maxEntries))
+        var entries = UInt8(min(info.sideData.count, Self.maxEntries))
         try fields.integer(&pictureID)
         try fields.integer(&frameID)
-        try fields.integer(&pts)
-        try fields.integer(&duration)
+        try fields.integer(&info.pts)
+        try fields.integer(&info.duration)
         try fields.integer(&arenaID)
         try fields.number(&flags)
         try fields.integer(&fourcc)
@@ -108,8 +98,9 @@ public struct FrameDecoded: SessionPayload, Hashable {
         try fields.integer(&cleanAperture.height)
         let known = PixelFormat(fourcc: fourcc)
         try fields.check(known != nil, "picture \(pictureID) has an unknown pixel format")
-        format = known ?? format
-        try fields.color(&color)
+        info.format = known ?? info.format
+        (info.width, info.height) = (Int(width), Int(height))
+        try fields.color(&info.color)
         try fields.integer(&codedBitDepth)
         try fields.integer(&planes)
         try fields.integer(&entries)
@@ -124,7 +115,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
             planes <= FrameLayout.maxPlanes && entries <= Self.maxEntries,
             "picture \(pictureID) names \(planes) planes, \(entries) side data")
         try fields.planes(&layout, count: Int(planes))
-        try fields.sideData(&sideData, count: Int(entries))
+        try fields.sideData(&info.sideData, count: Int(entries))
     }
 
     /// The most side data entries that a message has.

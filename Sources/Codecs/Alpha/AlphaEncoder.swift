@@ -15,9 +15,8 @@ public final class AlphaEncoder: Encoder {
     /// A frame whose alpha waits for the base layer's picture.
     private struct Waiting {
         var plane: SamplePlane
-        var frameID: UInt64
-        var pts: Int64
-        var forceKeyFrame: Bool
+        /// Without planes.
+        var picture: InputPicture
     }
 
     /// An access unit of one layer.
@@ -59,6 +58,8 @@ public final class AlphaEncoder: Encoder {
 
     /// The base layer's; the alpha layer has no properties of its own but its quality.
     public var notes: [String] { base.notes }
+
+    public var descriptionVersion: Int { base.descriptionVersion }
 
     /// The base layer's.
     public var decodeTimes: DecodeTimes {
@@ -123,13 +124,12 @@ public final class AlphaEncoder: Encoder {
         let color = try splitter.split(picture, alpha: plane)
         let isKeyFrame = plan.add(
             value: writesFlatAlpha ? plane.flatValue : nil, forceKeyFrame: picture.forceKeyFrame)
-        waiting.append(
-            Waiting(plane: plane, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: isKeyFrame))
-        try base.encode(
-            InputPicture(
-                planes: color, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: isKeyFrame,
-                baseFrameQP: picture.baseFrameQP)
-        ) { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
+        var layer = picture
+        (layer.planes, layer.forceKeyFrame, layer.alphaMode) = (color, isKeyFrame, nil)
+        var alpha = layer
+        (alpha.planes, alpha.baseFrameQP) = ([], nil)
+        waiting.append(Waiting(plane: plane, picture: alpha))
+        try base.encode(layer) { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
         try feedAlpha()
         try emit(handler)
     }
@@ -162,24 +162,21 @@ public final class AlphaEncoder: Encoder {
 
     /// Submits the alpha of frames that need not wait, in presentation order.
     private func feedAlpha() throws(SessionError) {
-        while let next = waiting.first {
-            var base: (kind: PictureKind, level: Int)?
+        while var next = waiting.first {
             if followsBase {
-                base = kinds.removeValue(forKey: next.pts)
-                if base == nil { return }
+                guard let base = kinds.removeValue(forKey: next.picture.pts) else { return }
+                (next.picture.kind, next.picture.temporalLevel) = (base.kind, base.level)
             }
             waiting.removeFirst()
-            switch plan.next(isIDR: base?.kind == .idr) {
+            switch plan.next(isIDR: next.picture.kind == .idr) {
             case .flat(let value):
                 try finishAlpha()
-                flatValues[next.pts] = value
+                flatValues[next.picture.pts] = value
             case .encoded:
-                try currentAlpha().encode(
-                    InputPicture(
-                        planes: [next.plane.input, neutral.input, neutral.input], frameID: next.frameID,
-                        pts: next.pts, forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: base?.kind,
-                        temporalLevel: base?.level)
-                ) { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
+                next.picture.planes = [next.plane.input, neutral.input, neutral.input]
+                try currentAlpha().encode(next.picture) { (coded, bytes) throws(SessionError) in
+                    takeAlpha(coded, bytes)
+                }
             }
             unused.append(next.plane)
         }
@@ -209,7 +206,9 @@ public final class AlphaEncoder: Encoder {
     private func emit(_ handler: EncodedPictureHandler) throws(SessionError) {
         while let base = baseUnits.first {
             let flat = flatValues.removeValue(forKey: base.picture.pts)
-            if flat == nil, alphaUnits.isEmpty || waiting.contains(where: { $0.pts == base.picture.pts }) { return }
+            if flat == nil, alphaUnits.isEmpty || waiting.contains(where: { $0.picture.pts == base.picture.pts }) {
+                return
+            }
             sample.removeAll(keepingCapacity: true)
             try join(base, flat)
             baseUnits.removeFirst()

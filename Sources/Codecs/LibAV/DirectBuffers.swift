@@ -6,7 +6,7 @@ internal import Synchronization
 /// Provides libavcodec with picture buffers that are slots of the caller's memory (`AVCodecContext.get_buffer2`).
 ///
 /// libavcodec calls from all of its frame threads. A slot is freed with its last reference: libavcodec's own, held while
-/// other pictures are predicted from it, and that of a `DecodedFrame`.
+/// other pictures are predicted from it, and that of a `SourceFrame`.
 package final class DirectBuffers: Sendable {
     private let memory: any FrameMemory
     private let lent = Mutex<[UInt: FrameSlot]>([:])

@@ -27,6 +27,6 @@ public struct FrameSlot: @unchecked Sendable {
 public protocol FrameMemory: AnyObject, Sendable {
     /// A free slot of at least `byteCount` bytes, or nil: the frame is then in the reader's own memory.
     func allocate(byteCount: Int) -> FrameSlot?
-    /// Returns a slot that neither the decoder nor a `DecodedFrame` uses any more.
+    /// Returns a slot that neither the decoder nor a `SourceFrame` uses any more.
     func free(_ id: Int)
 }

@@ -36,10 +36,8 @@ final class WaitingFrames {
                 rowBytes: request.pixelFormat.rowBytes(plane: index, width: request.width),
                 rows: request.pixelFormat.rows(plane: index, height: request.height))
         }
-        let copy = InputPicture(
-            planes: layout.planes(at: base), frameID: picture.frameID, pts: picture.pts,
-            forceKeyFrame: picture.forceKeyFrame,
-            baseFrameQP: picture.baseFrameQP)
+        var copy = picture
+        copy.planes = layout.planes(at: base)
         waiting[number] = FrameCopy(picture: copy, base: base)
     }
 

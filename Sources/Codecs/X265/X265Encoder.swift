@@ -30,6 +30,9 @@ public final class X265Encoder: Encoder {
 
     public private(set) var notes: [String] = []
 
+    /// Both are complete when it is open.
+    public var descriptionVersion: Int { 0 }
+
     /// libx265 takes no frames after a flush.
     public var continuesAfterFinish: Bool { false }
 

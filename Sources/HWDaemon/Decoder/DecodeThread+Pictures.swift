@@ -57,15 +57,16 @@ extension DecodeThread {
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }
+        let info = FrameInfo(
+            pts: entry.packet.pts, duration: entry.packet.duration, size: (picture.width, picture.height),
+            format: picture.format, color: color)
         var message = FrameDecoded(
-            pictureID: lastPicture, frameID: entry.packet.frameID, pts: entry.packet.pts,
-            duration: entry.packet.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
-            format: picture.format, codedBitDepth: UInt8(picture.bitDepth), width: UInt32(picture.width),
-            height: UInt32(picture.height),
+            info, pictureID: lastPicture, frameID: entry.packet.frameID,
+            arenaID: PictureStore.arena(of: picture.slot), layout: picture.layout,
+            codedBitDepth: UInt8(picture.bitDepth),
             cleanAperture: aperture
-                ?? PictureRectangle(x: 0, y: 0, width: UInt32(picture.width), height: UInt32(picture.height)),
-            color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
-            sideData: [])
+                ?? PictureRectangle(x: 0, y: 0, width: UInt32(picture.width), height: UInt32(picture.height)))
+        (message.flags, message.sampleAspectRatio) = (flags, picture.sampleAspectRatio ?? Rational(0))
         if carriesMetadata {
             if entry.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
             message.add(entry.unit.sideData)

@@ -8,12 +8,12 @@ extension FrameDecoded {
     mutating func add(_ metadata: [FrameSideData]) {
         var room = Self.maxSideData
         for data in metadata {
-            guard sideData.count < Self.maxEntries, data.bytes.count <= room else {
+            guard info.sideData.count < Self.maxEntries, data.bytes.count <= room else {
                 flags.insert(.sideDataLost)
                 continue
             }
             room -= data.bytes.count
-            sideData.append(data)
+            info.sideData.append(data)
         }
     }
 }

@@ -74,7 +74,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
             var changed = session
             try changed.setProperties(values)
             if let hardware {
-                try hardware.check(try changed.configuration())
+                try hardware.check(changed.configuration)
             } else {
                 try SessionSetup.tryOptions(of: changed)
             }
@@ -137,7 +137,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         }
         port.stats.add(.framesIn, 1)
         if let change { try tasks.enqueue(.change(change)) }
-        try tasks.enqueue(.encode(PendingFrame(frame: admitted, pool: memory)))
+        try tasks.enqueue(.encode(admitted, memory))
     }
 
     // MARK: - For the codec thread
@@ -174,8 +174,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
 
     /// Publishes the encoder's deviations from the properties.
     func publish(notices: [String]) {
-        // The properties were found consistent when they were set.
-        try? state.withLock { session throws(SessionError) in try session.setEncoderNotices(notices) }
+        state.withLock { $0.setEncoderNotices(notices) }
     }
 
     /// Publishes which device converts frames, and why.

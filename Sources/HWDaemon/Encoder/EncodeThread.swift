@@ -10,19 +10,14 @@ internal import HWDWire
 internal import HWDWorker
 internal import HWDX265
 
-/// A frame on its way to the codec thread; keeps its pool mapped.
-struct PendingFrame: Sendable {
-    var frame: EncodeFrame
-    var pool: SharedMemory
-}
-
 /// The I/O thread's tasks for the codec thread, done in order.
 enum EncodeTask: SessionTask {
     /// Open the encoder, then reply to the message with this sequence number, if any.
     case open(EncoderConfiguration, sequence: UInt32?)
     /// Code the frames that follow with this configuration.
     case change(EncoderConfiguration)
-    case encode(PendingFrame)
+    /// Code a frame in a pool, which stays mapped as long as the task exists.
+    case encode(EncodeFrame, SharedMemory)
     /// If a frame up to this pts is still in the encoder, emit the packets of all frames; then reply to these messages.
     case finish(until: Int64, sequences: [UInt32])
     /// Reply to these messages: every earlier task is done.
@@ -63,12 +58,15 @@ struct EncodeThread {
     private var conversion: InputConversion?
     /// The format description that the client has.
     private var description: [UInt8] = []
-    /// The encoder's deviations from the properties, as published.
+    /// The version of the encoder's description that the client has.
+    private var describedVersion: Int?
+    /// The deviations from the properties, as published, and the versions of what they were made of.
     private var notes: [String]
+    private var published = NotesVersions()
     /// Nil until the encoder is open, and while it writes.
     private var metadata: FrameMetadataWriter?
-    /// The metadata's notes while it writes.
-    private var metadataNotes: [String] = []
+    /// The metadata's notes, which are needed while it writes.
+    private var metadataNotes: (version: Int, notes: [String]) = (0, [])
     /// Measures the frames that RPUs are made for; nil where none are.
     private var meter: LightMeter?
     /// What the meter is made for with the first frame that has metadata; nil afterwards.
@@ -88,6 +86,14 @@ struct EncodeThread {
     private var priorityNote: String?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
+
+    /// Versions of the notes of all that have some.
+    private struct NotesVersions: Equatable {
+        var encoder: Int?
+        var metadata = 0
+        var sampler: Int?
+        var hasMeterNote = false
+    }
 
     init(worker: CompressionWorker, tasks: WorkQueue<EncodeTask>, arena: PacketArena) {
         self.worker = worker
@@ -161,8 +167,8 @@ struct EncodeThread {
         case .open(let configuration, let sequence):
             try open(configuration)
             if let sequence { worker.send(Reply(sequence: sequence)) }
-        case .encode(let frame):
-            try encode(frame)
+        case .encode(let frame, let pool):
+            try encode(frame, in: pool)
         case .change(let configuration):
             // Before the frames of the next pass, which have the same times.
             if configuration.pass != nil { try finish() }
@@ -230,11 +236,14 @@ struct EncodeThread {
 
     /// Sends the format description, and publishes the notices, where they are new.
     private mutating func describe(_ encoder: StreamEncoder) throws(SessionError) {
-        if encoder.formatDescription != description {
-            // Those of the description before.
-            try sendHeld()
-            description = encoder.formatDescription
-            worker.port.send(.formatDescription, encoder.formatDescription)
+        if encoder.descriptionVersion != describedVersion {
+            describedVersion = encoder.descriptionVersion
+            if encoder.formatDescription != description {
+                // Those of the description before.
+                try sendHeld()
+                description = encoder.formatDescription
+                worker.port.send(.formatDescription, encoder.formatDescription)
+            }
         }
         publishNotes()
     }
@@ -242,8 +251,14 @@ struct EncodeThread {
     /// Publishes the notices where they are new.
     private mutating func publishNotes() {
         guard let encoder else { return }
+        if let metadata { takeNotes(of: metadata) }
+        let versions = NotesVersions(
+            encoder: encoder.descriptionVersion, metadata: metadataNotes.version, sampler: sampler?.notesVersion,
+            hasMeterNote: meterNote != nil)
+        guard versions != published else { return }
+        published = versions
         let current =
-            encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? metadataNotes)
+            encoder.notes + (meterNote.map { [$0] } ?? []) + metadataNotes.notes
             + (sampler?.notes ?? samplerNote.map { [$0] } ?? []) + (priorityNote.map { [$0] } ?? [])
         if current != notes {
             notes = current
@@ -251,17 +266,21 @@ struct EncodeThread {
         }
     }
 
-    private mutating func encode(_ pending: PendingFrame) throws(SessionError) {
-        guard let encoder, let base = pending.pool.bytes.baseAddress else {
+    private mutating func takeNotes(of writer: FrameMetadataWriter) {
+        guard writer.notesVersion != metadataNotes.version else { return }
+        metadataNotes = (writer.notesVersion, writer.notes)
+    }
+
+    private mutating func encode(_ frame: EncodeFrame, in pool: SharedMemory) throws(SessionError) {
+        guard let encoder, let base = pool.bytes.baseAddress else {
             throw SessionError(.invalidSession, "a frame came before the encoder was open")
         }
-        let frame = pending.frame
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)
         if let conversion {
             let reason = conversion.fallbackReason
-            planes = try conversion.convert(planes, of: frame, in: pending.pool)
+            planes = try conversion.convert(planes, of: frame, in: pool)
             if conversion.fallbackReason != reason { worker.publish(conversion) }
         }
         if let extra = frame.metadata {
@@ -289,7 +308,8 @@ struct EncodeThread {
         if let encoder { try describe(encoder) }
         guard var writer = metadata else { return try emit(picture, bytes) }
         // Out of the property while the handler has this value.
-        (metadata, metadataNotes) = (nil, writer.notes)
+        takeNotes(of: writer)
+        metadata = nil
         defer { metadata = writer }
         try writer.write(picture, bytes) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
     }

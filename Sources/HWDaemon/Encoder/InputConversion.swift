@@ -83,7 +83,7 @@ final class InputConversion {
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted; `Parameter` for sizes that cannot be
     ///   scaled to each other.
     static func check(_ session: CompressionAdmission, _ scaling: ScalingOptions) throws(SessionError) {
-        let configuration = try session.configuration()
+        let configuration = session.configuration
         guard let settings = configuration.conversion else { return }
         try conversion(settings, scaling, configuration, color(settings, configuration)).validate()
     }

@@ -81,9 +81,11 @@ final class OutputSampler {
     /// How many of them the sample that is being checked, and what is before it, has.
     private var givenCount = 0
     /// Why nothing more is checked.
-    private var endReason: String?
+    private var endReason: String? { didSet { notesVersion += 1 } }
     /// Why some pictures that should be checked were not.
-    private var gapReason: String?
+    private var gapReason: String? { didSet { notesVersion += 1 } }
+    /// Another number whenever `notes` may have changed.
+    private(set) var notesVersion = 0
 
     /// What the client should know, a clause each.
     var notes: [String] {

@@ -56,7 +56,7 @@ struct SessionSetup {
                         codecID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
-            try session.setEncoderNotices(opened.notes)
+            session.setEncoderNotices(opened.notes)
             (self.session, self.choice, hardware) = (session, choice, opened)
             return
         }
@@ -84,14 +84,10 @@ struct SessionSetup {
         guard let hardware = start.hardware.first(where: { $0.encoderID == encoder.id }) else {
             throw VAAPIFailure(SessionError(.couldNotFindVideoEncoder, "the probe reported no way to open it"))
         }
-        let configuration: EncoderConfiguration
-        do throws(SessionError) {
-            configuration = try session.configuration()
-        } catch { throw VAAPIFailure(error) }
         willOpen(encoder.id)
         defer { willOpen(nil) }
         // Shorter than the broker waits before it kills this process, so that a hang is reported with its reason.
-        return try OpenHardware(hardware, configuration, timeout: start.limits.hardwareStallSeconds * 0.8)
+        return try OpenHardware(hardware, session.configuration, timeout: start.limits.hardwareStallSeconds * 0.8)
     }
 
     /// The session's rules with the properties of the encoder that serves it.
@@ -107,9 +103,8 @@ struct SessionSetup {
             .usingGPURegistryID,
             encoder.hardware ? (encoder.pciAddress ?? encoder.device).map(PropertyValue.string) : nil)
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
-        var session = CompressionAdmission(request: request, properties: properties, notices: notices)
-        try session.setProperties(initial)
-        return session
+        return try CompressionAdmission(
+            request: request, properties: properties, setting: initial, notices: notices)
     }
 
     private static func scaling(
@@ -125,7 +120,7 @@ struct SessionSetup {
     /// x265 checks some values only when it opens; the call that sets them is to fail, not Prepare or a frame.
     /// - Throws: `Parameter` for a value that x265 refuses.
     static func tryOptions(of session: CompressionAdmission) throws(SessionError) {
-        let configuration = try session.configuration()
+        let configuration = session.configuration
         guard !configuration.x265Options.options.isEmpty else { return }
         try configuration.x265Options.checkThreadCounts(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         _ = try LayeredEncoder.software(configuration)
@@ -175,10 +170,11 @@ struct SessionSetup {
     /// What the encoder holds back; nil where its settings cannot be determined before it opens.
     private var delay: (framesHeld: Int, reorderDepth: Int)? {
         if let hardware {
-            let mode = (try? session.configuration()).flatMap { OutputSampler.Mode(session, $0) }
+            let mode = OutputSampler.Mode(session, session.configuration)
             return (hardware.framesHeld + (mode?.maxHeld ?? 0), hardware.reorderDepth)
         }
-        guard let configuration = try? session.configuration(),
+        let configuration = session.configuration
+        guard
             let delay = try? X265Delay(
                 configuration.alpha == nil ? configuration : configuration.baseLayer(AlphaEncoder.layerFormat),
                 leadsAlpha: configuration.alpha != nil)

@@ -32,7 +32,9 @@ public final class VAAPIEncoder: Encoder {
     public let formatDescription: [UInt8]
 
     /// A sentence for each deviation of the driver from the session's request.
-    public private(set) var notes: [String]
+    public private(set) var notes: [String] { didSet { descriptionVersion += 1 } }
+
+    public private(set) var descriptionVersion = 0
 
     /// What the driver can do on the encoder's path.
     public let limits: DriverLimits

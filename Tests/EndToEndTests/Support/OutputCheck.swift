@@ -43,12 +43,12 @@ enum OutputCheck {
     }
 
     private static func verification(_ command: EncodeCommand, _ run: Finished) -> [String] {
-        var changes = command.changes
+        var changes = AskedChanges(command)
         if run.errors.contains("metadata are not written (") || run.text.contains("metadata are not written (") {
             changes.names.insert("metadata")
         }
         // hwctl encode leaves alpha out unless it is asked to keep it.
-        if command.alpha == nil, !command.copy { changes.names.insert("alpha") }
+        if command.coding.alpha == nil, !command.copy { changes.names.insert("alpha") }
         for line in run.errorLines + run.text.split(whereSeparator: \.isNewline)
         where line.contains(" is not copied: ") {
             for kind in ["audio", "subtitle"] where line.contains("(\(kind), ") { changes.names.insert(kind) }

@@ -56,7 +56,7 @@ final class BenchClip {
         pool = try FramePool(slotSize: size, slotCount: max(1, min(count, room, video.frameCount ?? count)))
         while frames.count < count, let item = try reader.next() {
             guard case .frame(let frame) = item else { continue }
-            defer { frame.release() }
+            defer { try? frame.release() }
             guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else { break }
             let layout = try frame.copy(
                 to: FrameSlot(

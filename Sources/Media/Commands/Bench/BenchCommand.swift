@@ -57,7 +57,7 @@ struct BenchCommand: ParsableCommand {
     var input: String
 
     @Option(help: "The HEVC profile; by default the one for the source's bit depth.")
-    var profile: EncodeCommand.ProfileName?
+    var profile: EncoderArguments.ProfileName?
 
     @Option(help: ArgumentHelp("Encode at most this many frames of the input; 300 by default.", valueName: "n"))
     var frames: Int?
@@ -152,7 +152,7 @@ struct BenchCommand: ParsableCommand {
     private static func rates(_ text: String) -> [Int64]? {
         var rates: Set<Int64> = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let bits = EncodeCommand.bits(String(part)), bits > 0 else { return nil }
+            guard let bits = EncoderArguments.bits(String(part)), bits > 0 else { return nil }
             rates.insert(bits)
         }
         return 1...16 ~= rates.count ? rates.sorted() : nil

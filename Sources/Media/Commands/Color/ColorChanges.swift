@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDLibAVReading
 internal import HWDModel
 
 /// Frames whose color differs from the first one's, and was converted; counted.

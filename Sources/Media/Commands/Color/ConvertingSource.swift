@@ -56,14 +56,13 @@ final class ConvertingSource: VideoSource {
 
     /// - Parameter readerPool: the pool that the reader decodes into; nil where a session decodes.
     init(
-        _ source: any VideoSource, _ video: VideoDescription,
-        _ target: (color: EncodeColor, geometry: PictureGeometry),
-        _ daemon: Daemon, readerPool: FramePool?
+        _ source: any VideoSource, _ video: VideoDescription, _ target: PicturePlan, _ daemon: Daemon,
+        readerPool: FramePool?
     ) throws {
         let plan = target.color
         self.source = source
         self.video = video
-        (self.plan, geometry) = target
+        (self.plan, geometry) = (plan, target.geometry)
         self.daemon = daemon
         self.readerPool = readerPool
         signal = plan.signal(of: plan.target, video)
@@ -76,7 +75,7 @@ final class ConvertingSource: VideoSource {
         }
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         while true {
             if let first = pending.first, first.conversion == nil {
                 pending.removeFirst()
@@ -108,7 +107,7 @@ final class ConvertingSource: VideoSource {
         }
     }
 
-    private func read() throws -> SourceItem? {
+    private func read() throws -> MediaReader.Item? {
         do {
             return try source.next()
         } catch {
@@ -131,14 +130,14 @@ final class ConvertingSource: VideoSource {
         var converted = frame
         if changesColor || !geometry.onlyScales {
             // HDR metadata describe the picture before the conversion.
-            converted.sideData.removeAll { $0.kind != .closedCaptions }
+            converted.info.sideData.removeAll { $0.kind != .closedCaptions }
             counts.note(frame, color, changesColor: changesColor)
         } else {
             converted.scale = geometry.scale
         }
-        (converted.width, converted.height) = size
-        (converted.format, converted.color) = (plan.format, plan.target)
-        converted.place = .session(targets.memory, arenaID: Self.arenaID, layout.moved(by: UInt64(slot.offset)))
+        (converted.info.width, converted.info.height) = size
+        (converted.info.format, converted.info.color) = (plan.format, plan.target)
+        converted.place = .shared(targets.memory, number: Self.arenaID, layout.moved(by: UInt64(slot.offset)))
         converted.release = { targets.release(slot) }
         return Pending(frame: converted, conversion: (transfer, frame))
     }
@@ -146,7 +145,7 @@ final class ConvertingSource: VideoSource {
     private func color(of frame: SourceFrame) -> ColorDescription {
         var color = frame.color
         // The reader has compared the colors of the frames that it decoded.
-        if case .session = frame.place { color = colors.color(of: color) }
+        if case .shared = frame.place { color = colors.color(of: color) }
         return color == video.color ? plan.source : color
     }
 

@@ -106,16 +106,16 @@ final class FrameTransfer {
     ) throws -> (TransferFrame.Place, FramePool.Slot?) {
         let fits = (frame.width, frame.height) == (video.width, video.height)
         switch frame.place {
-        case .session(let memory, _, let layout) where fits:
+        case .shared(let memory, _, let layout) where fits:
             return (TransferFrame.Place(poolID: try number(of: memory), layout: layout), nil)
-        case .session(let memory, _, let layout):
+        case .shared(let memory, _, let layout):
             return try copying { try fit(frame, memory, layout, color, into: $0) }
-        case .local(let decoded):
-            if let direct = decoded.direct, let readerPool {
+        case .local:
+            if let direct = frame.direct, let readerPool {
                 return (TransferFrame.Place(poolID: try number(of: readerPool.memory), layout: direct.layout), nil)
             }
             guard fits else { throw Self.otherSize(frame, video) }
-            return try copying { try decoded.copy(to: $0) }
+            return try copying { try frame.copy(to: $0) }
         }
     }
 
@@ -157,8 +157,8 @@ final class FrameTransfer {
     /// The samples of a frame at the session's size.
     private func samples(of frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {
         let fits = (frame.width, frame.height) == (video.width, video.height)
-        if case .session(let memory, _, let layout) = frame.place, fits { return (memory.bytes, layout) }
-        if case .local(let decoded) = frame.place, let direct = decoded.direct, let readerPool, fits {
+        if case .shared(let memory, _, let layout) = frame.place, fits { return (memory.bytes, layout) }
+        if let direct = frame.direct, let readerPool, fits {
             return (readerPool.memory.bytes, direct.layout)
         }
         let memory =
@@ -171,11 +171,11 @@ final class FrameTransfer {
         }
         let slot = FrameSlot(id: 0, base: base, poolOffset: 0, byteCount: memory.count)
         switch frame.place {
-        case .session(let shared, _, let layout):
+        case .shared(let shared, _, let layout):
             return (UnsafeRawBufferPointer(memory), try fit(frame, shared, layout, frame.color, into: slot))
-        case .local(let decoded):
+        case .local:
             guard fits else { throw Self.otherSize(frame, video) }
-            return (UnsafeRawBufferPointer(memory), try decoded.copy(to: slot))
+            return (UnsafeRawBufferPointer(memory), try frame.copy(to: slot))
         }
     }
 

@@ -2,6 +2,7 @@
 internal import HWClient
 internal import HWDColor
 internal import HWDControlCommands
+internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
@@ -76,19 +77,16 @@ final class RGBConverter {
         return colors.color(of: frame.color)
     }
 
-    /// Calls `body` with the converted frame.
-    func convert(
-        _ frame: SourceFrame, color: ColorDescription,
-        _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void
-    ) throws {
+    /// The converted frame, which takes the place of `frame`; it must be released before the next one is converted.
+    func convert(_ frame: SourceFrame, color: ColorDescription) throws -> SourceFrame {
         let key = Key(
             format: frame.format, width: frame.width, height: frame.height, isHLG: color.transfer == 18)
-        try convert(frame, color, key, body)
+        return try convert(frame, color, key)
     }
 
-    /// Calls `body` with a frame of half floats, tone-mapped from the peak of its RPU if a session has applied it, else from
+    /// As `convert`, of a frame of half floats, tone-mapped from the peak of its RPU if a session has applied it, else from
     /// the video's.
-    func convert(light frame: SourceFrame, _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void) throws {
+    func convert(light frame: SourceFrame) throws -> SourceFrame {
         var key = Key(format: frame.format, width: frame.width, height: frame.height, isHLG: false)
         if frame.isMapped, let rpu = frame.sideData.first(where: { $0.kind == .dolbyVisionRPU }) {
             if let peak = MappingHistory.peak(rpu: rpu.bytes) { rpuPeak = peak }
@@ -96,21 +94,28 @@ final class RGBConverter {
         } else if video.color.isHDR {
             key.peak = video.peakLuminance ?? HDRMapping.usualPeak
         }
-        try convert(frame, frame.color, key, body)
+        return try convert(frame, frame.color, key)
     }
 
-    private func convert(
-        _ frame: SourceFrame, _ color: ColorDescription, _ key: Key,
-        _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void
-    ) throws {
+    private func convert(_ frame: SourceFrame, _ color: ColorDescription, _ key: Key) throws -> SourceFrame {
         let opened = try converter(key)
         guard let slot = opened.pool.acquire() else {
             throw CommandFailure(.software, "a frame is still being converted")
         }
-        defer { opened.pool.release(slot) }
-        try opened.transfer.submit(frame, color: color, into: slot)
-        try opened.transfer.finish()
-        try body(UnsafeRawBufferPointer(opened.pool.bytes(of: slot)), opened.layout)
+        let pool = opened.pool
+        do {
+            try opened.transfer.submit(frame, color: color, into: slot)
+            try opened.transfer.finish()
+            try frame.release()
+        } catch {
+            pool.release(slot)
+            throw error
+        }
+        var converted = frame
+        converted.info.format = target.format
+        converted.place = .shared(pool.memory, number: 0, opened.layout.moved(by: UInt64(slot.offset)))
+        converted.release = { pool.release(slot) }
+        return converted
     }
 
     private func converter(_ key: Key) throws -> Opened {

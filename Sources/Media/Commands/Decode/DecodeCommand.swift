@@ -90,7 +90,7 @@ struct DecodeCommand: ParsableCommand {
     var output: String
 
     @Option(help: "Whether hardware is preferred, required or off.")
-    var hardware = EncodeCommand.Hardware.prefer
+    var hardware = EncoderArguments.Hardware.prefer
 
     @Option(help: "The pixel format; by default planar (i420, or i010 for more than 8 bits).")
     var format: RawFormat?

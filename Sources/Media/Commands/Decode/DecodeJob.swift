@@ -73,9 +73,12 @@ final class DecodeJob {
         defer { progress.clear() }
         let converter = try converter(input, format.target)
         let mapper = mapper(reader.video, format)
-        let output = PictureOutput(writer, format, reader.video, converter: converter, mapper: mapper)
+        let pipeline = PicturePipeline(
+            part: request.times.isEmpty ? .all : .moments(request.times), background: background)
+        let output = PictureOutput(writer, format, reader.video)
         var rate = RateCheck(reader, isUsed: writer.isY4M)
-        let (earlyEnd, alphaMode) = try decode(input, output, &rate, &progress, interruption)
+        let (earlyEnd, alphaMode) = try decode(
+            try pipeline.rgb(of: input, converter, viewers: mapper), output, &rate, &progress, interruption)
         var properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
         properties.merge(mapper?.properties ?? [:]) { $1 }
         input.session?.session.invalidate()
@@ -109,7 +112,16 @@ final class DecodeJob {
         if request.appliesRPU { native = .rgba16f }
         return PictureOutput.Format(
             target: request.background == nil ? request.format ?? native : .yuva, alphaMode: request.alphaMode,
-            background: request.background, isForViewers: writer.isPNG && !request.keepsColor)
+            isFlattened: request.background != nil, isForViewers: writer.isPNG && !request.keepsColor)
+    }
+
+    /// What is behind pictures with alpha; nil keeps alpha.
+    private var background: FlatteningSource.Background? {
+        request.background.map { rgb in
+            FlatteningSource.Background(mode: .straight) { color, _, height, isPremultiplied in
+                BackgroundCompositor(rgb, color: color, height: height, isPremultiplied: isPremultiplied)
+            }
+        }
     }
 
     /// Creates the session, or checks that this process can decode to `target`.
@@ -170,14 +182,12 @@ final class DecodeJob {
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.
     private func decode(
-        _ input: DecodedInput, _ output: PictureOutput, _ rate: inout RateCheck?, _ progress: inout Progress,
+        _ source: any VideoSource, _ output: PictureOutput, _ rate: inout RateCheck?, _ progress: inout Progress,
         _ interruption: Interruption
     ) throws -> (EarlyEnd?, AlphaChannelMode?) {
         let writer = output.writer
         var alphaMode: AlphaChannelMode?
         var earlyEnd: EarlyEnd?
-        let source: any VideoSource =
-            request.times.isEmpty ? input.source : MomentSource(input.source, input.reader, request.times)
         do {
             while !writer.isFull, let item = try source.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }

@@ -10,16 +10,25 @@ internal import HWDModel
 final class FlatteningSource: VideoSource {
     /// The number by which an encoder's session knows the memory of these frames, as if a decoder had made it: above those
     /// of decoders, below those of other frames that hwctl makes.
-    private static let arenaID: UInt32 = 1 << 28
+    private static let firstNumber: UInt32 = 1 << 28
     /// Frames that a change of the frame rate may hold, and the one that is made.
     private static let otherFrames = 4
 
     var report: SourceReport { source.report }
 
+    /// What is behind the pictures.
+    struct Background {
+        /// How colors of frames relate to their alpha, where they do not say so.
+        var mode: AlphaChannelMode
+        /// The compositor for pictures of a color, width and height, whose colors may be multiplied by alpha.
+        var compositor: (ColorDescription, Int, Int, Bool) throws -> BackgroundCompositor
+    }
+
     private let source: any VideoSource
-    private let background: BackgroundColor
-    private let mode: AlphaChannelMode
-    private let pool: FramePool
+    private let background: Background
+    /// Another one for pictures that are larger than those before.
+    private var pool: FramePool
+    private var poolNumber = firstNumber
     private var compositor: (key: Key, value: BackgroundCompositor)?
     /// The samples of a picture that this process decoded.
     private let reader = FrameSampleReader()
@@ -32,52 +41,57 @@ final class FlatteningSource: VideoSource {
         var height: Int
     }
 
-    /// - Parameter mode: how colors of frames relate to their alpha, where they do not say so.
-    init(
-        _ source: any VideoSource, _ video: VideoDescription, _ background: BackgroundColor,
-        _ mode: AlphaChannelMode
-    ) throws {
-        (self.source, self.background, self.mode) = (source, background, mode)
-        let size = FrameLayout.packed(.yu12, width: video.width, height: video.height).size
-        pool = try FramePool(
-            slotSize: size,
-            slotCount: FrameSender.framesInFlight(slotSize: size) + FrameTransfer.depth + Self.otherFrames)
+    init(_ source: any VideoSource, _ video: VideoDescription, _ background: Background) throws {
+        (self.source, self.background) = (source, background)
+        pool = try Self.pool(width: video.width, height: video.height)
     }
 
-    func next() throws -> SourceItem? {
+    private static func pool(width: Int, height: Int) throws -> FramePool {
+        let size = FrameLayout.packed(.yu12, width: width, height: height).size
+        return try FramePool(
+            slotSize: size,
+            slotCount: FrameSender.framesInFlight(slotSize: size) + FrameTransfer.depth + otherFrames)
+    }
+
+    func next() throws -> MediaReader.Item? {
         guard let item = try source.next() else { return nil }
         guard case .frame(let frame) = item, frame.format.hasAlpha else { return item }
         return .frame(try flatten(frame))
     }
 
     private func flatten(_ frame: SourceFrame) throws -> SourceFrame {
+        let (layout, size) = FrameLayout.packed(.yu12, width: frame.width, height: frame.height)
+        if size > pool.slotSize {
+            pool = try Self.pool(width: frame.width, height: frame.height)
+            poolNumber += 1
+        }
         guard let slot = pool.acquire() else {
             throw CommandFailure(.software, "no memory is free for a frame without alpha")
         }
         let pool = pool
         do {
-            let (memory, layout) = try reader.samples(of: frame)
+            let (memory, source) = try reader.samples(of: frame)
             try compositor(for: frame).flatten(
-                memory, layout, width: frame.width, height: frame.height, to: pool.bytes(of: slot))
+                memory, source, width: frame.width, height: frame.height, to: pool.bytes(of: slot))
             try frame.release()
         } catch {
             pool.release(slot)
             throw error
         }
         var flat = frame
-        (flat.format, flat.alphaMode) = (.yu12, nil)
-        let packed = FrameLayout.packed(.yu12, width: frame.width, height: frame.height).layout
-        flat.place = .session(pool.memory, arenaID: Self.arenaID, packed.moved(by: UInt64(slot.offset)))
+        // The mode stays that of the source.
+        flat.info.format = .yu12
+        flat.place = .shared(pool.memory, number: poolNumber, layout.moved(by: UInt64(slot.offset)))
         flat.release = { pool.release(slot) }
         return flat
     }
 
     private func compositor(for frame: SourceFrame) throws -> BackgroundCompositor {
         let key = Key(
-            color: frame.color, mode: frame.alphaMode ?? mode, width: frame.width, height: frame.height)
+            color: frame.color, mode: frame.alphaMode ?? background.mode, width: frame.width, height: frame.height)
         if let compositor, compositor.key == key { return compositor.value }
         let made = try background.compositor(
-            frame.color, width: frame.width, height: frame.height, isPremultiplied: key.mode == .premultiplied)
+            frame.color, frame.width, frame.height, key.mode == .premultiplied)
         compositor = (key, made)
         return made
     }

@@ -21,7 +21,7 @@ final class MomentSource: VideoSource {
         (self.source, self.reader, self.times) = (source, reader, times.sorted())
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         guard let time = times.first else {
             try [shown, following].forEach { try $0?.release() }
             (shown, following) = (nil, nil)

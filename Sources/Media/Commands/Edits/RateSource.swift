@@ -35,7 +35,7 @@ final class RateSource: VideoSource {
         longestGap = Int64(max(1, min(Self.longestGap.seconds * rate.value, Self.longestGap.frames)))
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         while true {
             if let frame = emit() { return .frame(frame) }
             guard !isEnded else { return nil }
@@ -82,7 +82,7 @@ final class RateSource: VideoSource {
         }
         let uses = Uses(Int(end - slot), frame.release)
         var shared = frame
-        shared.duration = 1
+        shared.info.duration = 1
         shared.release = { try uses.end() }
         emitted = (shared, slot, end)
     }
@@ -93,13 +93,13 @@ final class RateSource: VideoSource {
         emitted = nil
         guard time < end else { return nil }
         var rest = frame
-        rest.sideData.removeAll { $0.kind == .closedCaptions }
+        rest.info.sideData.removeAll { $0.kind == .closedCaptions }
         if time + 1 < end {
             emitted = (rest, time + 1, end)
             repeated += 1
         }
         var copy = frame
-        (copy.index, copy.pts) = (count, time)
+        (copy.index, copy.info.pts) = (count, time)
         count += 1
         return copy
     }

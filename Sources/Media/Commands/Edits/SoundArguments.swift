@@ -35,7 +35,7 @@ struct SoundArguments: ParsableArguments {
 
     func validate() throws {
         if let audioBitrate {
-            guard let bits = EncodeCommand.bits(audioBitrate), (8000...2_000_000).contains(bits) else {
+            guard let bits = EncoderArguments.bits(audioBitrate), (8000...2_000_000).contains(bits) else {
                 throw ValidationError("--audio-bitrate takes a rate from 8k to 2M, not '\(audioBitrate)'.")
             }
             if let audio, audio != .aac {
@@ -66,7 +66,7 @@ struct SoundArguments: ParsableArguments {
         var options = SoundOptions()
         options.form = audio
         options.track = audioTrack.flatMap(Self.track)
-        options.bitRate = audioBitrate.flatMap(EncodeCommand.bits)
+        options.bitRate = audioBitrate.flatMap(EncoderArguments.bits)
         options.dropsUnsupported = dropAudio
         return options
     }

@@ -31,7 +31,7 @@ final class TrimmedSource: VideoSource {
         openSound = Set(reader.otherStreams.filter { $0.content == .audio }.map(\.index))
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         while true {
             if cut.origin != nil, !held.isEmpty { return .packet(held.removeFirst()) }
             guard !isEnded, let item = try source.next() else {
@@ -57,8 +57,8 @@ final class TrimmedSource: VideoSource {
         case .inside:
             if !hadOrigin { held = held.compactMap(placed) }
             var kept = frame
-            kept.duration = cut.duration(frame.duration, at: frame.pts)
-            kept.pts -= cut.origin ?? 0
+            kept.info.duration = cut.duration(frame.duration, at: frame.pts)
+            kept.info.pts -= cut.origin ?? 0
             return kept
         }
         try frame.release()

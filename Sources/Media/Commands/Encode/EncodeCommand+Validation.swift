@@ -10,49 +10,20 @@ extension EncodeCommand {
     func validate() throws {
         try validateForeign()
         try validateFiles()
-        // Before anything reads the properties.
-        for text in property where !text.contains("=") || text.hasPrefix("=") {
-            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
-        }
-        if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
-            throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
-        }
         try validateStill()
-        try validateRate()
         try validateTwoPass()
-        if alphaQuality != nil, alpha == nil {
-            throw ValidationError("--alpha-quality requires --alpha.")
-        }
         try validatePicture()
-        if let alphaQuality, !(0...1).contains(alphaQuality) {
-            throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
-        }
         try OptionCheck.maxLevel(maxLevel)
-        if copy, let option = encoderWords.first ?? picture.words.first ?? sessions.words.first {
+        if copy, let option = coding.words.first ?? picture.words.first ?? sessions.words.first {
             throw ValidationError("--copy does not encode: \(option.name) has no effect with it.")
         }
         try validateSegments()
         if time.exact, !copy || time.start == nil {
             throw ValidationError("--exact is for --copy with --start: encoding is always exact.")
         }
-        if device != nil, hardware == .off {
-            throw ValidationError("--device selects hardware, which --hardware off excludes.")
-        }
-        if retag {
-            guard !hdr.converts else {
-                throw ValidationError(
-                    "--retag changes the description alone, --hdr \(hdr.rawValue) the samples too.")
-            }
-            guard ColorProperties.keys.contains(where: { properties[$0] != nil }) else {
-                let keys = ColorProperties.keys.map(\.rawValue).joined(separator: ", ")
-                throw ValidationError("--retag requires --property with one of \(keys).")
-            }
-        }
         if outputs.outputDir == nil, !check { try OptionCheck.json(json, output: output) }
         try validateVerify()
         try OptionCheck.rate("--frame-rate", frameRate)
-        try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
-        try OptionCheck.rate("--expected-frame-rate", expectedFrameRate)
     }
 
     private func validateFiles() throws {
@@ -96,27 +67,19 @@ extension EncodeCommand {
         if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
     }
 
-    /// Whether the frames are coded twice, by `--two-pass`, a property or the preset.
-    var hasTwoPasses: Bool { (setting(.multiPassStorage) ?? .null) != .null }
-
-    /// A property's value by the options, or else by the preset.
-    private func setting(_ key: PropertyKey) -> PropertyValue? {
-        properties[key] ?? exportPreset?.properties[key.rawValue]
-    }
-
     private func validateTwoPass() throws {
-        guard hasTwoPasses else { return }
-        let name = twoPass ? "--two-pass" : PropertyKey.multiPassStorage.rawValue
-        if setting(.averageBitRate) == nil, exportPreset?.usesRate != true {
+        guard coding.hasTwoPasses else { return }
+        let name = coding.twoPass ? "--two-pass" : PropertyKey.multiPassStorage.rawValue
+        if coding.setting(.averageBitRate) == nil, coding.exportPreset?.usesRate != true {
             throw ValidationError("\(name) requires --bitrate: two passes distribute the bits of a rate.")
         }
-        if hardware == .require {
+        if coding.hardware == .require {
             throw ValidationError("\(name) is for software: leave --hardware require out.")
         }
-        if alpha != nil || exportPreset?.alpha ?? false {
+        if coding.keepsAlpha {
             throw ValidationError("\(name) and --alpha contradict each other: two layers have one pass.")
         }
-        if baseLayerFrameRate != nil {
+        if coding.baseLayerFrameRate != nil {
             throw ValidationError("\(name) and --base-layer-frame-rate contradict each other: use one of them.")
         }
         if outputs.outputDir == nil, input == "-" {
@@ -128,43 +91,27 @@ extension EncodeCommand {
     }
 
     private func validatePicture() throws {
-        if picture.background != nil, alpha != nil || exportPreset?.alpha ?? false {
+        if picture.background != nil, coding.keepsAlpha {
             throw ValidationError(
                 "--background leaves alpha out, and --alpha or the preset keeps it: use one of them.")
         }
-        if let option = picture.filterWords.first, !picture.scales, exportPreset?.maxSize == nil {
+        if let option = picture.filterWords.first, !picture.scales, coding.exportPreset?.maxSize == nil {
             throw ValidationError("\(option.name) is for --size, --max-height or a preset that scales.")
         }
     }
 
-    private func validateRate() throws {
-        if let bitrate {
-            guard let bits = Self.bits(bitrate) else {
-                throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+    private func validateVerify() throws {
+        guard verify else { return }
+        for input in outputs.outputDir == nil ? [input] : files {
+            if input == "-" {
+                throw ValidationError("--verify reads the input twice, which standard input cannot.")
             }
-            if bits < 1000 {
-                throw ValidationError("--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)M?")
-            }
-        }
-        if let quality, !(0...1).contains(quality) {
-            let crf =
-                (1...51).contains(quality)
-                ? "; CRF \(Int(quality)) is --quality \(Progress.decimal(max(0, (40 - quality) / 38), 2))" : ""
-            throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality)\(crf).")
-        }
-        if let presetName {
-            do { _ = try PresetFiles.preset(presetName) } catch let failure as CommandFailure {
-                throw ValidationError(failure.reason + ".")
+            if InputFile.isReadOnce(input) {
+                throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
             }
         }
-        if speed != nil, preset != nil {
-            throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
-        }
-        if hardware == .require, setting(.x265Preset) != nil {
-            let name = preset == nil ? PropertyKey.x265Preset.rawValue : "--preset"
-            throw ValidationError(
-                "\(name) is for software: with --hardware require leave it out (--speed works for both).")
-        }
+        guard outputs.outputDir == nil else { return }
+        if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }
     }
 }
 

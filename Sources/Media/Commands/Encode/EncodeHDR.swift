@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDEdits
+internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
 

@@ -55,52 +55,44 @@ final class EncodeJob {
             replaces: request.replaces)
         let daemon = try SessionRequest.findDaemon()
         let input = try open(reader, daemon, interruption)
-        let color = try EncodeColor(
-            reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters.color)
-        try parameters.check(color.format)
-        let geometry = try PictureGeometry(parameters.picture, reader.video)
-        if geometry.filtersLight { try color.checkLight(reader.video) }
-        var video = geometry.applied(to: color.applied(to: reader.video))
-        if !parameters.keepsAlpha { video.alphaMode = nil }
+        let plan = try PicturePlan(
+            reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters)
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
         let session = try CompressionSession(
-            daemon, parameters.create(video, color.format, layerMode: layerMode))
+            daemon, parameters.create(plan.video, plan.color.format, layerMode: layerMode))
         try request.segment?.pinThreads(of: session, parameters.userProperties)
-        try encode(input, (color, geometry), session, writer, daemon, interruption)
+        try encode(input, plan, session, writer, daemon, interruption)
     }
 
     /// Encodes the whole input, completes the output and reports.
     private func encode(
-        _ input: DecodedInput, _ target: (color: EncodeColor, geometry: PictureGeometry),
-        _ session: CompressionSession, _ writer: MediaWriter, _ daemon: Daemon, _ interruption: Interruption
+        _ input: DecodedInput, _ plan: PicturePlan, _ session: CompressionSession, _ writer: MediaWriter,
+        _ daemon: Daemon, _ interruption: Interruption
     ) throws {
-        let (reader, color, geometry) = (input.reader, target.color, target.geometry)
-        let video = geometry.applied(to: color.applied(to: reader.video))
+        let (reader, color, video) = (input.reader, plan.color, plan.video)
         let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
-        var warnings = warnings(reader, target, writer)
+        var warnings = warnings(reader, plan, writer)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
-        let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
-        reader.announce(warnings + changed + writer.conversions + notes)
+        reader.announce(warnings + plan.summary(reader.video) + writer.conversions + notes)
 
         let rate = RateSelection(parameters.picture.frameRate, reader)
         var progress = Progress(total: frameCount(rate).map { $0 * parameters.passCount })
         defer { progress.clear() }
-        if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
+        if parameters.passCount > 1 { try firstPass(session, plan, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let source = try ConvertingSource(
-            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
+        let (pictures, converted) = try pictures(of: input, plan, rate, daemon, sender)
         let pipeline = EncodePipeline(
-            rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
+            pictures, path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         pipeline.segment = request.segment
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
-        let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
+        let changes = pictures.report.changes.adding(fitter.changes).adding(converted.changes)
         let late =
-            lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
+            lateWarnings(converted, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
             + lateNotices(session, properties) + [input.session?.restartNote].compactMap { $0 }
         warnings += late
         progress.clear()
@@ -116,7 +108,7 @@ final class EncodeJob {
                     inputBytes: request.isWhole ? fileSize(request.file.input) : nil,
                     fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
                     notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
-                    color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
+                    color: EncodeSummary.Color(color, reader.video, converted), earlyLevelWarning: early,
                     earlyEnd: pipeline.earlyEnd, receipt: receipt)))
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
@@ -135,22 +127,20 @@ final class EncodeJob {
 
     /// Codes the whole input for its statistics alone, from a reader of its own.
     private func firstPass(
-        _ session: CompressionSession, _ target: (color: EncodeColor, geometry: PictureGeometry), _ daemon: Daemon,
-        _ progress: inout Progress, _ interruption: Interruption
+        _ session: CompressionSession, _ plan: PicturePlan, _ daemon: Daemon, _ progress: inout Progress,
+        _ interruption: Interruption
     ) throws {
         let reader = try MediaReader(path: input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
         let input = try open(reader, daemon, interruption)
-        let video = target.geometry.applied(to: target.color.applied(to: reader.video))
         let sender = try FrameSender(
-            session, reader, FrameFitter(video, format: target.color.format, path: reader.path),
-            EncodeHDR(target.color.mode, video) { Self.takesCaptions(daemon) }, makesPool: input.session == nil,
+            session, reader, FrameFitter(plan.video, format: plan.color.format, path: reader.path),
+            EncodeHDR(plan.color.mode, plan.video) { Self.takesCaptions(daemon) }, makesPool: input.session == nil,
             poolID: FrameSender.poolsOfFirstPass)
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        let source = try ConvertingSource(
-            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
         let pipeline = EncodePipeline(
-            rate.after(source), path: reader.path, session, sender, nil, keepsPartial: request.keepsPartial)
+            try pictures(of: input, plan, rate, daemon, sender).source, path: reader.path, session, sender, nil,
+            keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         try sender.close()
         try session.setProperties([.multiPassStorage: .string("FinalPass")])
@@ -171,24 +161,25 @@ final class EncodeJob {
         (try? daemon.features().features.contains("frame-captions")) ?? false
     }
 
-    /// The input's frames and packets, as far as they are kept.
-    private func trimmed(_ input: DecodedInput) -> any VideoSource {
-        if let segment = request.segment { return segment.source(input.source) }
-        guard let range = request.edits.range else { return input.source }
-        return TrimmedSource(input.source, input.reader, range)
+    /// The input's pictures as they are encoded.
+    private func pictures(
+        of input: DecodedInput, _ plan: PicturePlan, _ rate: RateSelection, _ daemon: Daemon, _ sender: FrameSender
+    ) throws -> (source: any VideoSource, converted: ConvertingSource) {
+        var pipeline = PicturePipeline()
+        if let segment = request.segment {
+            pipeline.part = .segment(segment)
+        } else if let range = request.edits.range {
+            pipeline.part = .range(range)
+        }
+        if let background = parameters.picture.background, let mode = flattenedMode(input.reader) {
+            pipeline.background = FlatteningSource.Background(mode: mode, compositor: background.compositor)
+        }
+        return try pipeline.encoded(input, as: plan, rate, daemon, readerPool: sender.pool)
     }
 
     /// How colors relate to an alpha that `--background` leaves out; nil where nothing is flattened.
     private func flattenedMode(_ reader: MediaReader) -> AlphaChannelMode? {
         parameters.picture.background == nil ? nil : reader.video.alphaMode ?? alphaLayerMode(reader)
-    }
-
-    /// The input's pictures over the background.
-    private func flattened(_ source: any VideoSource, _ reader: MediaReader) throws -> any VideoSource {
-        guard let background = parameters.picture.background, let mode = flattenedMode(reader) else {
-            return source
-        }
-        return try FlatteningSource(source, reader.video, background, mode)
     }
 
     private func readerOptions() throws -> MediaReader.Options {
@@ -214,12 +205,9 @@ final class EncodeJob {
     }
 
     private func warnings(
-        _ reader: MediaReader, _ target: (color: EncodeColor, geometry: PictureGeometry), _ writer: MediaWriter
+        _ reader: MediaReader, _ plan: PicturePlan, _ writer: MediaWriter
     ) -> [String] {
-        var warnings = reader.warnings
-        warnings += [
-            target.color.interlacedWarning(reader.video), target.geometry.interlacedWarning(reader.video),
-        ].compactMap { $0 }
+        var warnings = reader.warnings + plan.interlacedWarnings(reader.video)
         if parameters.keepsAlpha, !writer.format.isMovie {
             let kind = writer.format.isByteStream ? "a raw stream" : "a stream"
             warnings.append(

@@ -55,7 +55,7 @@ struct EncodeParameters {
 
     /// Refuses a profile that cannot hold the frames, in the words of the command line.
     func check(_ format: PixelFormat) throws(MediaError) {
-        guard userProperties[.profileLevel] == EncodeCommand.ProfileName.main.property, format.isYCbCr,
+        guard userProperties[.profileLevel] == EncoderArguments.ProfileName.main.property, format.isYCbCr,
             format.bitDepth > 8
         else { return }
         throw MediaError(

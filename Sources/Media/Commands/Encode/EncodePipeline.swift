@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDLibAVReading
 internal import HWDLibAVWriting
 internal import HWDMetadata
 internal import HWDModel
@@ -71,7 +72,7 @@ final class EncodePipeline {
     }
 
     /// The next item; an error after which the frames before it are kept counts as the end.
-    private func nextItem() throws -> SourceItem? {
+    private func nextItem() throws -> MediaReader.Item? {
         do {
             return try source.next()
         } catch let error as MediaError {

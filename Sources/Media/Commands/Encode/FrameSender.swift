@@ -86,7 +86,7 @@ final class FrameSender {
         var poolID = poolID
         var scale = frame.scale
         switch frame.place {
-        case .session(let memory, let arenaID, let place):
+        case .shared(let memory, let arenaID, let place):
             guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
                 guard let fitted = try fit(frame, memory, place) else {
                     waiting = frame
@@ -101,8 +101,8 @@ final class FrameSender {
             poolID = try share(memory, arenaID)
             layout = place
             inFlight[frameID] = frame
-        case .local(let decoded):
-            if let direct = decoded.direct {
+        case .local:
+            if let direct = frame.direct {
                 layout = direct.layout
                 inFlight[frameID] = frame
                 break
@@ -112,7 +112,7 @@ final class FrameSender {
                 return
             }
             copied[frameID] = slot
-            layout = try decoded.copy(
+            layout = try frame.copy(
                 to: FrameSlot(
                     id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
             try frame.release()
@@ -172,7 +172,7 @@ final class FrameSender {
         let earlier = arenas.filter { DecompressionSession.process(ofArena: $0) < process }
         guard !earlier.isEmpty else { return }
         let used = inFlight.values.compactMap { frame in
-            if case .session(_, let arenaID, _) = frame.place { arenaID } else { nil }
+            if case .shared(_, let arenaID, _) = frame.place { arenaID } else { nil }
         }
         for arenaID in earlier.subtracting(used) {
             try session.removePool(id: poolID + arenaID)

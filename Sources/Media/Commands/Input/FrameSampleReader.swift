@@ -16,15 +16,15 @@ final class FrameSampleReader {
     /// - Throws: why a frame of this process cannot be copied.
     func samples(of frame: SourceFrame) throws -> (memory: UnsafeRawBufferPointer, layout: FrameLayout) {
         switch frame.place {
-        case .session(let memory, _, let layout): return (memory.bytes, layout)
-        case .local(let decoded):
+        case .shared(let memory, _, let layout): return (memory.bytes, layout)
+        case .local:
             let packed = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
             if scratch?.count ?? 0 < packed.size {
                 scratch?.deallocate()
                 scratch = .allocate(byteCount: packed.size, alignment: FrameLayout.rowAlignment)
             }
             guard let scratch else { throw CommandFailure(.software, "there is no memory for a picture") }
-            try decoded.copy(to: scratch, packed.layout)
+            try frame.copy(to: scratch, packed.layout)
             return (UnsafeRawBufferPointer(scratch), packed.layout)
         }
     }

@@ -78,7 +78,7 @@ final class SessionSource: VideoSource {
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         var deadline = MonotonicTime.now + SessionTimeout.limit
         while !isFinished {
             if isInterrupted() { throw CommandFailure.interrupted }
@@ -204,26 +204,25 @@ final class SessionSource: VideoSource {
 
     private func stamp(_ frame: DecompressionSession.ReceivedFrame) -> SourceFrame {
         let picture = frame.description
-        let (pts, duration, isRepaired) = clock.stamp(
-            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: decoding.frames
-        )
+        var info = picture.info
+        let isRepaired: Bool
+        (info.pts, info.duration, isRepaired) = clock.stamp(
+            info.pts == DecodeFrame.noPTS ? nil : info.pts, duration: info.duration, index: decoding.frames)
+        if let own = captions.removeValue(forKey: picture.frameID) { info.sideData.append(own) }
         if isRepaired { decoding.repairedTimestamps += 1 }
         if picture.flags.contains(.damaged) { decoding.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
         if picture.flags.contains(.alphaMissing) { decoding.alphaMissingFrames += 1 }
-        let isMapped = picture.flags.contains(.metadataApplied)
-        if isMapped { decoding.mappedFrames += 1 }
         if picture.flags.contains(.sideDataLost) { decoding.incompleteMetadata += 1 }
         let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { decoding.frames += 1 }
         let session = session
-        return SourceFrame(
-            index: decoding.frames, pts: pts, duration: duration, width: Int(picture.width),
-            height: Int(picture.height), format: picture.format, color: picture.color,
-            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
-            sideData: picture.sideData + [captions.removeValue(forKey: picture.frameID)].compactMap { $0 },
-            isMapped: isMapped,
-            place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
+        var stamped = SourceFrame(
+            index: decoding.frames, info, alphaMode: picture.flags.contains(.alpha) ? mode : nil,
+            place: .shared(frame.memory, number: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
+        stamped.isMapped = picture.flags.contains(.metadataApplied)
+        if stamped.isMapped { decoding.mappedFrames += 1 }
+        return stamped
     }
 }

@@ -1,46 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWClient
-internal import HWDLibAV
 internal import HWDLibAVReading
 internal import HWDMetadata
-internal import HWDModel
-internal import HWDTransport
-
-/// A decoded frame, from a session or from this process.
-struct SourceFrame {
-    /// Where its samples are.
-    enum Place {
-        /// In a decompression session's arena.
-        case session(SharedMemory, arenaID: UInt32, FrameLayout)
-        /// In this process's memory.
-        case local(DecodedFrame)
-    }
-
-    var index: Int
-    var pts: Int64
-    var duration: Int64
-    var width: Int
-    var height: Int
-    var format: PixelFormat
-    var color: ColorDescription
-    /// How its colors relate to its alpha; nil where it has no alpha.
-    var alphaMode: AlphaChannelMode?
-    /// HDR metadata and captions, as the stream has them.
-    var sideData: [FrameSideData] = []
-    /// Whether a session has mapped it by its RPU.
-    var isMapped = false
-    /// The factors by which its picture was scaled, where its metadata are still those of the source; nil elsewhere.
-    var scale: (horizontal: Double, vertical: Double)?
-    var place: Place
-    /// Releases the samples, which may be overwritten afterwards.
-    var release: () throws -> Void
-}
-
-/// An item that a command reads.
-enum SourceItem {
-    case frame(SourceFrame)
-    case packet(MediaPacket)
-}
 
 /// The progress of decoding, in a session or in this process.
 struct SourceReport {
@@ -78,7 +38,7 @@ struct SourceReport {
 /// A media file whose frames come in presentation order: decoded by the daemon where it can, else in this process.
 protocol VideoSource: AnyObject {
     /// The next frame, or packet of another stream; nil at the end.
-    func next() throws -> SourceItem?
+    func next() throws -> MediaReader.Item?
     /// The progress so far.
     var report: SourceReport { get }
 }
@@ -89,19 +49,7 @@ final class LocalSource: VideoSource {
 
     init(_ reader: MediaReader) { self.reader = reader }
 
-    func next() throws -> SourceItem? {
-        switch try reader.next() {
-        case .packet(let packet)?: return .packet(packet)
-        case .frame(let frame)?:
-            return .frame(
-                SourceFrame(
-                    index: frame.index, pts: frame.pts, duration: frame.duration, width: frame.width,
-                    height: frame.height, format: frame.format, color: frame.color,
-                    alphaMode: reader.video.alphaMode, sideData: frame.sideData, place: .local(frame),
-                    release: { frame.release() }))
-        case nil: return nil
-        }
-    }
+    func next() throws -> MediaReader.Item? { try reader.next() }
 
     var report: SourceReport {
         let report = reader.report

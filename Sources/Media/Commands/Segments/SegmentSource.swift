@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDEdits
+internal import HWDLibAVReading
+internal import HWDModel
 
 /// The frames of one segment, whose times begin with 0; packets of other streams are left out.
 final class SegmentSource: VideoSource {
@@ -17,12 +19,12 @@ final class SegmentSource: VideoSource {
         (self.source, self.segment, self.isLast) = (source, segment, isLast)
     }
 
-    func next() throws -> SourceItem? {
+    func next() throws -> MediaReader.Item? {
         while !isEnded, let item = try source.next() {
             guard case .frame(var frame) = item else { continue }
             if frame.pts >= segment.start || segment.number == 1, isLast || frame.pts < segment.end {
                 end = max(end, frame.pts + max(0, frame.duration))
-                frame.pts -= segment.start
+                frame.info.pts -= segment.start
                 return .frame(frame)
             }
             isEnded = frame.pts >= segment.end

@@ -2,10 +2,7 @@
 internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDEdits
-internal import HWDLibAVReading
 internal import HWDModel
-internal import HWDPolicy
-internal import HWImages
 
 extension EncodeCommand {
     /// Whether the output is a HEIC file, by its name.
@@ -27,12 +24,14 @@ extension EncodeCommand {
         }
         let videoOptions: [(String, Bool)] = [
             ("--copy", copy), ("--verify", verify), ("--segment", segment != nil), ("--parallel", parallel != nil),
-            ("--bitrate", bitrate != nil), ("--two-pass", twoPass), ("--preset-name", presetName != nil),
-            ("--keyframe-interval", keyframeInterval != nil), ("--max-level", maxLevel != nil),
-            ("--base-layer-frame-rate", baseLayerFrameRate != nil),
-            ("--expected-frame-rate", expectedFrameRate != nil),
-            ("--frame-rate", frameRate != nil && !isSequence), ("--keep-partial", keepPartial), ("--retag", retag),
-            ("--hdr", hdr != .preserve), ("--start", time.start != nil), ("--to", outputs.to != nil),
+            ("--bitrate", coding.bitrate != nil), ("--two-pass", coding.twoPass),
+            ("--preset-name", coding.presetName != nil),
+            ("--keyframe-interval", coding.keyframeInterval != nil), ("--max-level", maxLevel != nil),
+            ("--base-layer-frame-rate", coding.baseLayerFrameRate != nil),
+            ("--expected-frame-rate", coding.expectedFrameRate != nil),
+            ("--frame-rate", frameRate != nil && !isSequence), ("--keep-partial", keepPartial),
+            ("--retag", coding.retag),
+            ("--hdr", coding.hdr != .preserve), ("--start", time.start != nil), ("--to", outputs.to != nil),
         ]
         if let (name, _) = videoOptions.first(where: \.1) {
             throw ValidationError("\(name) is for videos: \(output) is a HEIC file.")
@@ -59,7 +58,7 @@ extension EncodeCommand {
             if let (name, _) = others.first(where: \.1) {
                 throw ValidationError("\(name) is for pictures: \(output) is an image sequence.")
             }
-            if alpha == .premultiplied {
+            if coding.alpha == .premultiplied {
                 throw ValidationError("Readers of image sequences take alpha to be straight: use --alpha straight.")
             }
             return
@@ -80,35 +79,7 @@ extension EncodeCommand {
             return Console.file("\(output): exists, skipped")
         }
         let interruption = try Interruption()
-        if isSequence { return try SequenceEncodeJob(request: stillRequest).run(interruption) }
-        try StillEncodeJob(request: stillRequest).run(interruption)
-    }
-
-    private var stillRequest: StillEncodeJob.Request {
-        var request = StillEncodeJob.Request(inputs: Array(files.dropLast()), output: output)
-        request.cover = (still.cover ?? 1) - 1
-        request.frameRate = frameRate.flatMap { Rational(text: $0) }
-        request.specification = specification
-        // Quality as of a rate factor would give every tile another quantizer, and seams.
-        var properties = properties
-        for key in [PropertyKey.quality, .alphaChannelMode, .targetQualityForAlpha, .profileLevel] {
-            properties[key] = nil
-        }
-        if properties[.qp] == nil {
-            properties[.qp] = .int(StillEncoder.quantizer(quality ?? PropertyTable.defaultQuality))
-        }
-        request.properties = properties
-        request.alphaQP = alphaQuality.map(StillEncoder.quantizer)
-        request.source.bitDepth = profile.map { $0 == .main10 ? 10 : 8 }
-        request.source.primaries = still.primaries?.code
-        request.source.alpha = alpha.map { $0 == .premultiplied ? .premultiplied : .straight }
-        (request.tile, request.thumbnail) = (still.tile, still.thumbnail ?? request.thumbnail)
-        (request.exif, request.xmp, request.icc) = (still.exif, still.xmp, still.icc)
-        (request.depthMap, request.gainMap, request.json) = (still.depthMap, still.gainMap, json)
-        (request.raw, request.depthRange) = (still.raw, still.disparities)
-        if case .int(let transfer)? = properties[.transferFunction] {
-            request.source.transfer = UInt8(exactly: transfer)
-        }
-        return request
+        if isSequence { return try SequenceEncodeJob(request: StillEncodeJob.Request(self)).run(interruption) }
+        try StillEncodeJob(request: StillEncodeJob.Request(self)).run(interruption)
     }
 }

@@ -29,9 +29,9 @@ final class SourcePictures: ComparedPictures {
     init(
         _ input: DecodedInput, _ range: TimeRange? = nil, _ geometry: PictureGeometry? = nil, showsAperture: Bool,
         onPicture: @escaping () -> Void
-    ) {
+    ) throws {
         self.geometry = geometry
-        source = range.map { TrimmedSource(input.source, input.reader, $0) } ?? input.source
+        source = try PicturePipeline(part: range.map { .range($0) } ?? .all).pictures(of: input)
         isTrimmed = range != nil
         (self.input, self.showsAperture, self.onPicture) = (input, showsAperture, onPicture)
         colors = StreamColor(input.reader.video.color)
@@ -61,7 +61,7 @@ final class SourcePictures: ComparedPictures {
             let tick = input.reader.video.timeBase.value
             // The reader has compared the colors of the frames that it decoded.
             var color = frame.color
-            if case .session = frame.place { color = colors.color(of: color) }
+            if case .shared = frame.place { color = colors.color(of: color) }
             return ComparedPicture(
                 time: Double(frame.pts) * tick, duration: Double(frame.duration) * tick, view: try view(frame),
                 color: color, alphaMode: frame.alphaMode)

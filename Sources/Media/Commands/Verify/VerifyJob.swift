@@ -72,11 +72,11 @@ struct VerifyJob {
         (request.crop, request.rotation) = (asked.crop, asked.rotation)
         let geometry =
             request == PictureRequest() ? nil : try PictureGeometry(request, old.video)
-        let pictures = SourcePictures(first, asked.range, geometry, showsAperture: isCut) {
+        let pictures = try SourcePictures(first, asked.range, geometry, showsAperture: isCut) {
             done += 1
             progress.update(done: done)
         }
-        return try verification.compare(pictures, SourcePictures(second, showsAperture: isCut) {})
+        return try verification.compare(pictures, try SourcePictures(second, showsAperture: isCut) {})
     }
 
     /// Opens a file's video; only alpha layers need a session of the daemon.

@@ -54,9 +54,9 @@ public final class MediaReader: @unchecked Sendable {
     }
 
     /// What `next()` returns.
-    public enum Item: Sendable {
+    public enum Item {
         /// The next frame in presentation order.
-        case frame(DecodedFrame)
+        case frame(SourceFrame)
         /// The next packet of a stream that is not decoded, in the file's order.
         case packet(MediaPacket)
     }

@@ -18,6 +18,8 @@ public struct CompressionAdmission: Sendable {
 
     public let request: CompressionRequest
     public private(set) var properties: PropertyStore
+    /// What the properties describe.
+    public private(set) var configuration: EncoderConfiguration
     public private(set) var state = State.created
 
     private let processNotices: [String]
@@ -35,12 +37,21 @@ public struct CompressionAdmission: Sendable {
     private var lastPTS: Int64?
     private var keyFrames: KeyFrameClock
 
-    /// - Parameter notices: what the client should know about the session's process, a clause each.
-    public init(request: CompressionRequest, properties: PropertyStore, notices: [String] = []) {
+    /// - Parameters:
+    ///   - initial: properties to set at once, all or none.
+    ///   - notices: what the client should know about the session's process, a clause each.
+    /// - Throws: what `PropertyStore.set` and `EncoderConfiguration` throw.
+    public init(
+        request: CompressionRequest, properties: PropertyStore, setting initial: [String: PropertyValue] = [:],
+        notices: [String] = []
+    ) throws(SessionError) {
         processNotices = notices
         self.request = request
         self.properties = properties
+        try self.properties.set(initial, isOpen: false)
+        configuration = try EncoderConfiguration(request: request, properties: self.properties)
         keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
+        publishResults()
     }
 
     /// Sets properties, all or none, after checking that they are consistent.
@@ -62,8 +73,8 @@ public struct CompressionAdmission: Sendable {
             if next != latest ?? opened { (change, latest) = (next, next) }
             keyFrames.change(configuration.temporalLevels)
         }
-        properties = changed
-        publishResults(of: configuration)
+        (properties, self.configuration) = (changed, configuration)
+        publishResults()
     }
 
     /// Whether a changed configuration begins the final pass; only that may change in a session of two passes.
@@ -97,29 +108,21 @@ public struct CompressionAdmission: Sendable {
         return change
     }
 
-    /// The configuration that the properties describe.
-    ///
-    /// - Throws: `Parameter` when properties contradict each other.
-    public func configuration() throws(SessionError) -> EncoderConfiguration {
-        try EncoderConfiguration(request: request, properties: properties)
-    }
-
     /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
     /// Starts to accept frames; a second call has no effect.
     ///
     /// - Returns: the configuration for opening the encoder; nil when it is already open.
-    /// - Throws: `Parameter` when properties contradict each other.
+    /// - Throws: `Parameter` where the final of two passes comes first.
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
-        let configuration = try configuration()
         guard configuration.pass != .final else {
             throw SessionError(.parameter, "MultiPassStorage: a session begins with FirstPass")
         }
         keyFrames = clock(configuration)
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
-        publishResults(of: configuration)
+        publishResults()
         state = .encoding
         opened = configuration
         return configuration
@@ -133,15 +136,13 @@ public struct CompressionAdmission: Sendable {
     }
 
     /// Replaces the encoder's deviations from the settings, a clause each, in `Notices`.
-    ///
-    /// - Throws: `Parameter` when properties contradict each other.
-    public mutating func setEncoderNotices(_ notices: [String]) throws(SessionError) {
+    public mutating func setEncoderNotices(_ notices: [String]) {
         encoderNotices = notices
-        publishResults(of: try configuration())
+        publishResults()
     }
 
     /// Publishes the read-only properties that depend on the configuration.
-    private mutating func publishResults(of configuration: EncoderConfiguration) {
+    private mutating func publishResults() {
         publish(.numberOfTemporalLevels, .int(Int64(configuration.temporalLevels.count)))
         var notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices + processNotices
         if let opened, !opened.allowFrameReordering, configuration.allowFrameReordering {

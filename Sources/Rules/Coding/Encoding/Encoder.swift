@@ -18,21 +18,21 @@ public enum PictureKind: UInt8, Hashable, Sendable {
 /// A frame for an encoder; its samples are valid for the duration of one call.
 @safe public struct InputPicture {
     /// The planes of the session's pixel format.
-    public let planes: [PlaneView]
+    public var planes: [PlaneView]
     /// The client's identifier of the frame.
     public let frameID: UInt64
     /// Presentation time, in units of the session's time base.
     public let pts: Int64
     /// Whether to code it as a key frame: an IRAP picture without leading pictures.
-    public let forceKeyFrame: Bool
+    public var forceKeyFrame: Bool
     /// The quantization parameter of the picture; nil for the session's.
-    public let baseFrameQP: Int?
+    public var baseFrameQP: Int?
     /// The required kind; nil for the encoder's choice.
-    public let kind: PictureKind?
+    public var kind: PictureKind?
     /// The temporal level of a picture with a required `kind`; nil when the encoder chooses both.
-    public let temporalLevel: Int?
+    public var temporalLevel: Int?
     /// Whether the frame's colors are multiplied by its alpha; nil for the session's mode.
-    public let alphaMode: AlphaChannelMode?
+    public var alphaMode: AlphaChannelMode?
 
     public init(
         planes: [PlaneView], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
@@ -96,6 +96,9 @@ public protocol Encoder: AnyObject {
 
     /// A sentence for each deviation from the requested properties.
     var notes: [String] { get }
+
+    /// Another number whenever `formatDescription` or `notes` has changed.
+    var descriptionVersion: Int { get }
 
     /// The decoding times, which an encoder that continues another's stream takes over.
     var decodeTimes: DecodeTimes { get set }

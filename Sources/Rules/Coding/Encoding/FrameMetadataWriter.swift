@@ -51,6 +51,9 @@ public struct FrameMetadataWriter: Sendable {
     /// Applies a configuration from the next frame on.
     public mutating func change(to configuration: EncoderConfiguration) { rules = configuration.frameMetadata }
 
+    /// Another number whenever `notes` has changed.
+    public private(set) var notesVersion = 0
+
     /// A sentence for each reason why metadata were not written.
     public var notes: [String] {
         leftOut.values.sorted { $0.reason < $1.reason }.map { reason, count in
@@ -96,6 +99,7 @@ public struct FrameMetadataWriter: Sendable {
 
     /// Counts a frame once for each cause.
     private mutating func note(_ causes: [Cause: String]) {
+        if !causes.isEmpty { notesVersion += 1 }
         for (cause, reason) in causes { leftOut[cause, default: (String(reason.prefix(128)), 0)].count += 1 }
     }
 

@@ -31,6 +31,10 @@ public final class StreamEncoder: Encoder {
     /// The open encoder's deviations from the requested properties.
     public private(set) var notes: [String]
 
+    public private(set) var descriptionVersion = 0
+    /// The open encoder's version of the notes.
+    private var notesVersion: Int
+
     /// The decoding times of the encoder that was closed last.
     private var lastTimes: DecodeTimes
 
@@ -55,7 +59,7 @@ public final class StreamEncoder: Encoder {
         self.encoder = encoder
         pass = configuration.pass
         formatDescription = encoder.formatDescription
-        notes = encoder.notes
+        (notes, notesVersion) = (encoder.notes, encoder.descriptionVersion)
         lastTimes = encoder.decodeTimes
     }
 
@@ -75,7 +79,7 @@ public final class StreamEncoder: Encoder {
         let current: any Encoder = if let encoder { encoder } else { try reopened() }
         hasFrames = true
         try current.encode(picture, handler)
-        notes = current.notes
+        if current.descriptionVersion != notesVersion { takeNotes(of: current) }
     }
 
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
@@ -92,7 +96,7 @@ public final class StreamEncoder: Encoder {
         // The frames before the change are coded as they were meant to be.
         if hasFrames { try encoder.finish(handler) }
         if encoder.continuesAfterFinish, try encoder.change(to: configuration) {
-            notes = encoder.notes
+            takeNotes(of: encoder)
         } else {
             close()
         }
@@ -128,9 +132,14 @@ public final class StreamEncoder: Encoder {
         if try !Self.covers(formatDescription, encoder.formatDescription) {
             formatDescription = encoder.formatDescription
         }
-        notes = encoder.notes
+        takeNotes(of: encoder)
         self.encoder = encoder
         return encoder
+    }
+
+    private func takeNotes(of encoder: any Encoder) {
+        (notes, notesVersion) = (encoder.notes, encoder.descriptionVersion)
+        descriptionVersion += 1
     }
 
     private static func covers(_ record: [UInt8], _ other: [UInt8]) throws(SessionError) -> Bool {

@@ -235,7 +235,7 @@ package final class LibAVSource: InputReader {
         throw MediaError(.badInput, LibAVLog.explain("\(demuxer.path): the decoder makes no progress"))
     }
 
-    private func take(_ decoder: VideoDecoder) throws(MediaError) -> DecodedFrame {
+    private func take(_ decoder: VideoDecoder) throws(MediaError) -> SourceFrame {
         let picture = frame.pointee
         defer { av_frame_unref(frame) }
         let form = PictureConverters.Form(picture)
@@ -261,17 +261,18 @@ package final class LibAVSource: InputReader {
             timestamp(of: picture), duration: picture.pkt_duration, index: report.frames)
         let metadata = PictureMetadata(frame, hdr10Plus: packetMetadata?.take(pts: picture.pts))
         if metadata.isIncomplete { report.incompleteMetadata += 1 }
-        guard let samples = PictureOwner(moving: frame, converter: converter) else {
+        guard let owner = PictureOwner(moving: frame, converter: converter) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         let index = report.frames
         report.frames += 1
         if direct != nil { report.directFrames += 1 }
         if isRepaired { report.repairedTimestamps += 1 }
-        let timing = FrameTiming(index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0)
-        return DecodedFrame(
-            timing, of: video, color: color, direct: direct, sideData: metadata.entries,
-            samples: .picture(samples))
+        let info = FrameInfo(
+            pts: pts, duration: duration, size: (video.width, video.height), format: video.format, color: color,
+            sideData: metadata.entries)
+        return SourceFrame(
+            index: index, info, alphaMode: video.alphaMode, DecodedSamples(owner, direct: direct))
     }
 
     /// A picture's time; HEVC's is as sessions return it.

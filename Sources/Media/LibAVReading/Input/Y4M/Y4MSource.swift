@@ -82,23 +82,25 @@ final class Y4MSource: InputReader {
 
     func next() throws(MediaError) -> MediaReader.Item? {
         guard try readFrameLine() else { return nil }
-        let (samples, direct) = try readSamples()
+        let samples = try readSamples()
         let index = report.frames
         report.frames += 1
-        if direct != nil { report.directFrames += 1 }
-        let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
-        return .frame(DecodedFrame(timing, of: video, direct: direct, samples: samples))
+        if samples.direct != nil { report.directFrames += 1 }
+        let info = FrameInfo(
+            pts: Int64(index), duration: 1, size: (video.width, video.height), format: video.format,
+            color: video.color)
+        return .frame(SourceFrame(index: index, info, alphaMode: video.alphaMode, samples))
     }
 
-    /// A frame's samples and, where they are in the caller's memory, their position.
-    private func readSamples() throws(MediaError) -> (FrameSamples, DirectFrame?) {
+    private func readSamples() throws(MediaError) -> DecodedSamples {
         if let conversion {
-            return (.picture(try conversion.picture { bytes throws(MediaError) in try read(bytes) }), nil)
+            return DecodedSamples(
+                try conversion.picture { bytes throws(MediaError) in try read(bytes) }, direct: nil)
         }
         let samples = PackedSamples(header, memory: memory)
         try read(UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount))
         try skip()
-        return (.packed(samples), samples.direct)
+        return DecodedSamples(samples, direct: samples.direct)
     }
 
     private func read(_ bytes: UnsafeMutableRawBufferPointer) throws(MediaError) {
@@ -194,7 +196,7 @@ final class Y4MSource: InputReader {
 }
 
 /// Owner of one frame's samples without gaps between rows or planes, as in Y4M; immutable once read.
-final class PackedSamples: @unchecked Sendable {
+final class PackedSamples: PictureSamples, @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let direct: DirectFrame?
     private let memory: (any FrameMemory)?
