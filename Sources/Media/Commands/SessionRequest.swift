@@ -7,14 +7,23 @@ internal import HWDTransport
 internal import HWDWire
 internal import Synchronization
 
-/// The parameters of a Create call that may wait for a place.
-protocol WaitingParameters {
+/// The parameters of a Create call that older daemons refuse.
+protocol SessionParameters {
     var maxWaitMs: Int? { get set }
+    var frames: Int? { get set }
+    /// Whether the session may convert frames: their number is for the choice of what converts.
+    var mayConvert: Bool { get }
 }
 
-extension CreateCompressionSession.Parameters: WaitingParameters {}
-extension CreateDecompressionSession.Parameters: WaitingParameters {}
-extension CreateTransferSession.Parameters: WaitingParameters {}
+extension CreateCompressionSession.Parameters: SessionParameters {
+    var mayConvert: Bool { source != nil || PixelFormat(rawValue: pixelFormat)?.isRGB == true }
+}
+extension CreateDecompressionSession.Parameters: SessionParameters {
+    var mayConvert: Bool { pixelFormat.flatMap(PixelFormat.init(rawValue:))?.isRGB == true }
+}
+extension CreateTransferSession.Parameters: SessionParameters {
+    var mayConvert: Bool { true }
+}
 
 /// How this process creates sessions, by the options `--priority`, `--wait` and `--max-wait`.
 enum SessionRequest {
@@ -47,14 +56,18 @@ enum SessionRequest {
     ///
     /// A daemon that has no queue, no free connection or no free hardware is asked again.
     /// - Parameter hasOthers: whether this process has a session already.
-    static func create<Parameters: WaitingParameters, Session>(
+    static func create<Parameters: SessionParameters, Session>(
         _ daemon: Daemon, _ parameters: Parameters, hasOthers: Bool = false,
         _ body: (Parameters) throws(ClientError) -> Session
     ) throws(ClientError) -> Session {
-        guard wait > .zero else { return try body(parameters) }
         var parameters = parameters
+        if !parameters.mayConvert { parameters.frames = nil }
+        let asks = wait > .zero || parameters.frames != nil
+        let features = asks ? (try? daemon.features())?.features ?? [] : []
+        if !features.contains("frame-counts") { parameters.frames = nil }
+        guard wait > .zero else { return try body(parameters) }
         let deadline = MonotonicTime.now + (hasOthers ? min(wait, waitWithSession) : wait)
-        let hasQueue = (try? daemon.features())?.features.contains("waiting-sessions") ?? false
+        let hasQueue = features.contains("waiting-sessions")
         while true {
             let rest = Duration.nanoseconds(Int64(clamping: deadline.nanoseconds(since: .now)))
             parameters.maxWaitMs = hasQueue ? max(1, Int(rest / .milliseconds(1))) : nil

@@ -70,9 +70,11 @@ final class EncodeJob {
         var video = geometry.applied(to: color.applied(to: reader.video))
         if !parameters.keepsAlpha { video.alphaMode = nil }
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
-        let session = try SessionRequest.create(
-            daemon, parameters.create(video, color.format, layerMode: layerMode), hasOthers: input.session != nil
-        ) { (parameters) throws(ClientError) in try CompressionSession(daemon, parameters) }
+        var create = parameters.create(video, color.format, layerMode: layerMode)
+        create.frames = frameCount(reader).map { $0 * parameters.passCount }
+        let session = try SessionRequest.create(daemon, create, hasOthers: input.session != nil) {
+            (parameters) throws(ClientError) in try CompressionSession(daemon, parameters)
+        }
         (decodesInHardware, self.session) = (input.usesHardware, session)
         try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, (color, geometry), session, writer, daemon, interruption)
@@ -94,14 +96,13 @@ final class EncodeJob {
         reader.announce(warnings + changed + writer.conversions + notes)
 
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        var progress = Progress(total: frameCount(rate).map { $0 * parameters.passCount })
+        var progress = Progress(total: frameCount(reader).map { $0 * parameters.passCount })
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, target, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let source = try ConvertingSource(
-            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
+        let source = try converting(input, rate, target, daemon, sender)
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         pipeline.segment = request.segment
@@ -130,8 +131,10 @@ final class EncodeJob {
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
 
-    private func frameCount(_ rate: RateSelection) -> Int? {
-        request.segment?.frames ?? rate.frames(of: request.edits.range)
+    /// The number of frames of a pass; nil where it is unknown.
+    private func frameCount(_ reader: MediaReader) -> Int? {
+        request.segment?.frames
+            ?? RateSelection(parameters.picture.frameRate, reader).frames(of: request.edits.range)
     }
 
     private func complete(
@@ -156,13 +159,21 @@ final class EncodeJob {
             EncodeHDR(target.color.mode, video) { Self.takesCaptions(daemon) }, makesPool: input.session == nil,
             poolID: FrameSender.poolsOfFirstPass)
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        let source = try ConvertingSource(
-            rate.before(flattened(trimmed(input), reader)), reader.video, target, daemon, readerPool: sender.pool)
+        let source = try converting(input, rate, target, daemon, sender)
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, nil, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         try sender.close()
         try session.setProperties([.multiPassStorage: .string("FinalPass")])
+    }
+
+    private func converting(
+        _ input: DecodedInput, _ rate: RateSelection, _ target: (color: EncodeColor, geometry: PictureGeometry),
+        _ daemon: Daemon, _ sender: FrameSender
+    ) throws -> ConvertingSource {
+        try ConvertingSource(
+            rate.before(flattened(trimmed(input), input.reader)), input.reader.video, target, daemon,
+            readerPool: sender.pool, frames: frameCount(input.reader))
     }
 
     private func open(
