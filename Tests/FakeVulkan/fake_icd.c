@@ -4,6 +4,7 @@
 //
 //   gpu      a discrete GPU that converts right
 //   shared   the same, but integrated
+//   timed    a discrete GPU of a driver that does not present itself as lavapipe's, so that probes measure its speed
 //   wrong    a discrete GPU whose shaders write nothing
 //   old      a discrete GPU of Vulkan 1.0
 //   empty    starts and has no device
@@ -105,6 +106,8 @@ static void properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *fo
             place->pciDomain = place->pciDevice = place->pciFunction = 0;
             place->pciBus = bus;
         }
+        if (is("timed") && next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES)
+            strcpy(((VkPhysicalDeviceDriverProperties *)next)->driverName, "Fake");
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES)
             ((VkPhysicalDeviceIDProperties *)next)->deviceUUID[0] = (uint8_t)bus;
     }

@@ -166,6 +166,44 @@ private let (needed, rPath, runPath): (UInt64, UInt64, UInt64) = (1, 15, 29)
         #expect(rule.fault(ofFolder: "/usr/lib") == nil)
     }
 
+    @Test("Access control lists that let others write, and owners whom a user namespace does not know, are refused")
+    func lists() throws {
+        let tree = try Tree()
+        try tree.write("driver/libdriver.so", library())
+        let folder = tree.path("driver")
+        let rule = FolderRule(granted: [])
+        typealias Name = UnsafePointer<CChar>
+        typealias Call = @convention(c) (Name, Name, UnsafeRawPointer, Int, Int32) -> Int32
+        let setAttribute = unsafeBitCast(try #require(dlsym(nil, "setxattr")), to: Call.self)
+        let stranger = geteuid() + 4321
+        // acl(5), linux/posix_acl_xattr.h: the owner's, users', the group's, groups', the mask's and others' entries.
+        let (user, group): (UInt8, UInt8) = (2, 8)
+        func fault(_ tag: UInt8, _ rights: UInt8, _ number: UInt32, mask: UInt8) throws -> String? {
+            var bytes: [UInt8] = [2, 0, 0, 0]
+            let entries: [(UInt8, UInt8, UInt32)] = [
+                (1, 7, .max), (4, 5, .max), (tag, rights, number), (16, mask, .max), (32, 5, .max),
+            ]
+            for (tag, rights, number) in entries.sorted(by: { $0.0 < $1.0 }) {
+                bytes += [tag, 0, rights, 0] + withUnsafeBytes(of: number.littleEndian) { Array($0) }
+            }
+            let result = setAttribute(tree.path("driver"), "system.posix_acl_access", bytes, bytes.count, 0)
+            try #require(result == 0, "\(errno)")
+            return rule.fault(ofFolder: folder)
+        }
+        let reason =
+            "refused, because an access control list lets users other than root and the daemon's write \(folder)"
+        #expect(try fault(user, 7, stranger, mask: 7) == reason)
+        #expect(try fault(group, 6, stranger, mask: 7) == reason)
+        #expect(try fault(user, 7, geteuid(), mask: 7) == nil)
+        #expect(try fault(user, 5, stranger, mask: 7) == nil)
+        // The mask takes the right away.
+        #expect(try fault(user, 7, stranger, mask: 5) == nil)
+
+        #expect(
+            FolderRule(granted: [], unknown: geteuid()).fault(ofFolder: tree.path("driver"))
+                == "refused, because the owner of \(folder) is not known in this user namespace")
+    }
+
     @Test("Manifests and links that others can write open no folder, and files that are no libraries neither")
     func hostileManifests() throws {
         let tree = try Tree()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import CHWDLinux
 import Glibc
+import HWDSystem
 import HWDWire
 import Testing
 
@@ -234,6 +235,9 @@ private let numbers: [String: UInt32] = [
         #expect(rights["/dev/dri"] == .readDirectory && rights["/dev/dri/renderD128"] == nil)
         #expect(rights["/var/opt"] == .all && rights["/var/cache/own"] == .all)
         #expect(!driver.rows.contains { $0.rights.contains(.execute) })
+        // What NVIDIA's driver reads of the system and of its program.
+        #expect(rights["/proc/filesystems"] == .read && rights[Program.path] == .readFile)
+        #expect(!codec.rows.contains { $0.path == Program.path || $0.path == "/proc/filesystems" })
         for path in ["/", "/etc", "/home", "/root", "/tmp", "/var", "/proc", "/sys", "/dev", "/run"] {
             #expect(rights[path] == nil, "\(path)")
         }

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -137,3 +138,10 @@ int chwd_landlock_allow(int rules, const char *path, uint64_t rights, uint64_t f
 }
 
 int chwd_landlock_restrict(int rules) { return result(syscall(SYS_landlock_restrict_self, rules, 0)); }
+
+// --- Access control lists
+
+long chwd_access_list(const char *path, void *bytes, size_t size) {
+    long count = result(getxattr(path, "system.posix_acl_access", bytes, size));
+    return count == -ENODATA || count == -EOPNOTSUPP ? 0 : count;
+}

@@ -104,6 +104,8 @@ public enum CreateCompressionSession: ControlMethod {
         public var encoderSpecification: [String: PropertyValue]?
         /// Initial property values.
         public var properties: [String: PropertyValue]?
+        /// The number of frames that will be encoded, where it is known.
+        public var frames: Int?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
         /// The most pictures that may precede a picture in decoding order and follow it in output order
@@ -136,7 +138,7 @@ public enum CreateCompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, width, height, properties, resumes, source
+            case codec, width, height, properties, frames, resumes, source
             case pixelFormat = "pixel_format"
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"

@@ -20,6 +20,8 @@ public enum CreateDecompressionSession: ControlMethod {
         public var decoderSpecification: [String: PropertyValue]?
         /// Initial property values.
         public var properties: [String: PropertyValue]?
+        /// The number of pictures that will be decoded, where it is known.
+        public var frames: Int?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
         /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
@@ -43,7 +45,7 @@ public enum CreateDecompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, properties, resumes
+            case codec, properties, frames, resumes
             case formatDescription = "format_description"
             case timeBase = "time_base"
             case pixelFormat = "pixel_format"

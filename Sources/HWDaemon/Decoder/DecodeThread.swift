@@ -65,7 +65,9 @@ struct DecodeThread {
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.hardware
         let stores = OutputConversion.Stores(decoded: worker.store, converted: worker.output)
-        let devices = OutputConversion.Devices(decoder: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan)
+        let setup = worker.setup
+        let devices = OutputConversion.Devices(
+            decoder: setup.choice.decoder.gpu, vulkan: worker.vulkan, pictures: setup.pictures)
         conversion = worker.setup.output.map { output in
             OutputConversion(to: output.format, output.color, stores, devices) { chosen, copyReason in
                 let (device, reason) = (chosen.converter.device, chosen.reason)

@@ -15,12 +15,14 @@ final class OutputConversion {
         var converted: PictureStore
     }
 
-    /// The devices involved.
+    /// What the choice of a device depends on.
     struct Devices {
         /// The PCI address of the GPU that decodes; nil when unknown.
         var decoder: String?
         /// What is known of Vulkan; its preferred GPU is the one that decodes.
         var vulkan: VulkanHints
+        /// The number of pictures to convert; nil where it is unknown.
+        var pictures: Int?
     }
 
     private let outputColor: OutputColorRequest
@@ -184,12 +186,11 @@ final class OutputConversion {
             last?.conversion = conversion
             return converter
         }
-        let chosen = try ConverterChoice.choose(
-            for: conversion,
-            ConverterChoice.Request(
-                outputColor.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
-                speeds: devices.vulkan.speeds, avoidReason: devices.vulkan.avoidReason),
-            sharing: gpu)
+        var request = ConverterChoice.Request(
+            outputColor.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
+            speeds: devices.vulkan.speeds, avoidReason: devices.vulkan.avoidReason)
+        request.pictures = devices.pictures
+        let chosen = try ConverterChoice.choose(for: conversion, request, sharing: gpu)
         last = (conversion, chosen)
         onChoice(chosen, copyReason)
         return chosen.converter

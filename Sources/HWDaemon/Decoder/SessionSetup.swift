@@ -9,6 +9,8 @@ internal import HWDWorker
 /// The state built from a Create call: the session's rules, its decoder, and the answers to client and broker.
 struct SessionSetup {
     let session: DecompressionAdmission
+    /// The number of pictures to decode; nil where it is unknown.
+    let pictures: Int?
     let choice: DecoderPolicy.Choice
     /// The requirements on the decoder, for a second choice when one fails.
     let requirements: DecoderPolicy.Request
@@ -23,6 +25,7 @@ struct SessionSetup {
     init(_ start: WorkerStart, failures: [CodecFailure] = []) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
+        pictures = parameters.frames
         guard let description = Hexadecimal.bytes(parameters.formatDescription) else {
             throw SessionError(.parameter, "format_description is not in hexadecimal")
         }

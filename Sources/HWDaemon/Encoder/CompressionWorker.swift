@@ -17,6 +17,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     let vulkan: VulkanHints
     /// How frames of another size become pictures.
     let scaling: ScalingOptions
+    /// The number of frames to encode; nil where it is unknown.
+    let frames: Int?
     /// Pools that the codec thread's converter must forget.
     let removedPools = RemovedPools()
 
@@ -44,7 +46,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         state = Mutex(setup.session)
         hardware = setup.hardware
         isContinuation = start.firstCodecID != nil
-        (convertsFrames, scaling) = (request.convertsFrames, setup.scaling)
+        (convertsFrames, scaling, frames) = (request.convertsFrames, setup.scaling, setup.frames)
         vulkan = VulkanHints(
             preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
             speeds: start.vulkan.speeds, avoidReason: start.vulkan.avoidReason)

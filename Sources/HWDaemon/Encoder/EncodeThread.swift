@@ -198,7 +198,8 @@ struct EncodeThread {
         // Before libx265 starts threads, which have this thread's priority.
         priorityNote = priority.lower(to: worker.priority)
         if let settings = configuration.conversion {
-            let conversion = try InputConversion(settings, worker.scaling, configuration, worker.vulkan)
+            let conversion = try InputConversion(
+                settings, worker.scaling, configuration, worker.vulkan, frames: worker.frames)
             worker.publish(conversion)
             self.conversion = conversion
         }

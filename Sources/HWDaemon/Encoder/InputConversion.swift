@@ -29,7 +29,7 @@ final class InputConversion {
     private let settings: FrameConversionSettings
     private let scaling: ScalingOptions
     private let configuration: EncoderConfiguration
-    private let vulkan: VulkanHints
+    private let request: ConverterChoice.Request
     private let gpu = SharedGPU()
     private let memory: Memory
     private let layout: FrameLayout
@@ -45,32 +45,28 @@ final class InputConversion {
 
     /// Opens a converter to the format, size and color that the configuration's stream has.
     ///
+    /// - Parameter frames: the number of frames to convert; nil where it is unknown.
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     init(
         _ settings: FrameConversionSettings, _ scaling: ScalingOptions, _ configuration: EncoderConfiguration,
-        _ vulkan: VulkanHints
+        _ vulkan: VulkanHints, frames: Int?
     ) throws(SessionError) {
-        let request = configuration.request
-        let (width, height) = (request.width, request.height)
+        let picture = configuration.request
         (self.settings, self.scaling, self.configuration) = (settings, scaling, configuration)
-        self.vulkan = vulkan
+        var request = ConverterChoice.Request(
+            ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
+            faults: vulkan.faults, speeds: vulkan.speeds, avoidReason: vulkan.avoidReason)
+        request.pictures = frames
+        self.request = request
         let chosen = try ConverterChoice.choose(
             for: try Self.conversion(settings, scaling, configuration, Self.color(settings, configuration)),
-            Self.device(settings, vulkan), sharing: gpu)
+            request, sharing: gpu)
         converter = chosen.converter
         (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
-        let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
+        let packed = FrameLayout.packed(picture.pixelFormat, width: picture.width, height: picture.height)
         layout = packed.layout
         memory = Memory(packed.size)
         gpu.use(UnsafeRawBufferPointer(memory.bytes), isWritable: true, of: memory)
-    }
-
-    private static func device(_ settings: FrameConversionSettings, _ vulkan: VulkanHints)
-        -> ConverterChoice.Request
-    {
-        ConverterChoice.Request(
-            ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
-            faults: vulkan.faults, speeds: vulkan.speeds, avoidReason: vulkan.avoidReason)
     }
 
     /// The color of frames that have none of their own.
@@ -138,8 +134,7 @@ final class InputConversion {
         if color == session { return converter }
         if let known = otherConverters[color] { return known }
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, scaling, configuration, color), Self.device(settings, vulkan),
-            sharing: gpu)
+            for: try Self.conversion(settings, scaling, configuration, color), request, sharing: gpu)
         if otherConverters.count >= Self.maxConverters { otherConverters = [:] }
         otherConverters[color] = chosen.converter
         fallbackReason = fallbackReason ?? chosen.fallbackReason

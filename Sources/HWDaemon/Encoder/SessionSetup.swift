@@ -15,6 +15,8 @@ struct SessionSetup {
     let session: CompressionAdmission
     /// How frames of another size become pictures.
     let scaling: ScalingOptions
+    /// The number of frames to encode; nil where it is unknown.
+    let frames: Int?
     let choice: EncoderPolicy.Choice
     /// The open encoder, where it is hardware.
     let hardware: OpenHardware?
@@ -33,6 +35,7 @@ struct SessionSetup {
             source: parameters.source.map { PictureSize(width: $0.width, height: $0.height) })
         scaling = try Self.scaling(parameters.source)
         let initial = parameters.properties ?? [:]
+        frames = parameters.frames ?? Self.frameCount(initial)
         var policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
         (policyRequest.loads, policyRequest.previousID) = (start.loads, start.firstCodecID)
 
@@ -105,6 +108,12 @@ struct SessionSetup {
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
         return try CompressionAdmission(
             request: request, properties: properties, setting: initial, notices: notices)
+    }
+
+    /// An app that names its frames' number by VideoToolbox's property need not name it again.
+    private static func frameCount(_ initial: [String: PropertyValue]) -> Int? {
+        guard case .int(let count)? = initial[PropertyKey.sourceFrameCount.rawValue] else { return nil }
+        return Int(count)
     }
 
     private static func scaling(

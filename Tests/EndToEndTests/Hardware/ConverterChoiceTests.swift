@@ -100,6 +100,66 @@ extension EndToEnd {
             transfer.invalidate()
         }
 
+        /// Replaces the speed of a GPU in the results that a daemon has kept.
+        private static func setSpeed(_ speed: [String: Int], in path: String) throws {
+            var text = try String(contentsOfFile: path, encoding: .utf8)
+            for (name, milliseconds) in speed {
+                let member = try Regex("\"\(name)\" : [0-9.e-]+")
+                try #require(text.contains(member), "\(text)")
+                text.replace(member, with: "\"\(name)\" : \(milliseconds)")
+            }
+            try text.write(toFile: path, atomically: false, encoding: .utf8)
+        }
+
+        @Test("A session that names few frames converts on the CPU where opening the GPU takes longer")
+        func frameCounts() throws {
+            let folder = try Scratch()
+            var environment = try FakeVulkan.environment(["timed-03"], in: folder)
+            environment["HWDAEMON_DEVICES"] = "/dev/null"
+            _ = try VulkanProbes.probe(try TestDaemon(environment: environment))
+            try Self.setSpeed(
+                ["picture_ms": 1, "cpu_picture_ms": 2, "opening_ms": 1000], in: folder.path("probe-cache.json"))
+            let server = try TestDaemon(environment: environment)
+            try #require(try VulkanProbes.probe(server).devices.first?.speed?.opening == 1000)
+            let raw = try RawFrames(.rgba8, width: 64, height: 48, count: 1, in: server.folder)
+            let stream = try CodedStream(frames: 2, in: server.folder)
+            for frames in [nil, 2, 1_000_000] {
+                var parameters = CreateTransferSession.Parameters(
+                    width: 32, height: 16, source: Transfers.pq, target: Transfers.halves)
+                parameters.frames = frames
+                let transfer = try TransferSession(server.daemon, parameters)
+                let encoder = try Encoder(server.daemon, .rgba8, width: 64, height: 48, frames: frames)
+                try encoder.encode(raw.frames[0])
+                try encoder.finish()
+                let decoder = try Decoder(server.daemon, stream, pixelFormat: .rgba8, frames: frames)
+                try decoder.decode(stream)
+                let reasons = [
+                    transfer.created.fallbackReason,
+                    try Self.fallbackReason(encoder.session.copyProperties()),
+                    try Self.fallbackReason(decoder.session.copyProperties()),
+                ]
+                let isFew = frames == 2
+                #expect(transfer.created.usingGPU != isFew)
+                #expect(
+                    reasons.allSatisfy { ($0?.contains("to open it takes 1000 ms") ?? false) == isFew },
+                    "\(reasons)")
+                #expect(isFew || reasons == [nil, nil, nil])
+                transfer.invalidate()
+            }
+            // VideoToolbox's property says the same.
+            let encoder = try Encoder(
+                server.daemon, .rgba8, width: 64, height: 48,
+                properties: [.x265Preset: .string("ultrafast"), .sourceFrameCount: .int(2)])
+            try encoder.encode(raw.frames[0])
+            try encoder.finish()
+            #expect(try Self.fallbackReason(encoder.session.copyProperties())?.contains("to open it takes") == true)
+        }
+
+        private static func fallbackReason(_ properties: [PropertyKey: PropertyValue]) -> String? {
+            guard case .string(let reason)? = properties[.pixelTransferFallbackReason] else { return nil }
+            return reason
+        }
+
         @Test("A Vulkan device in software converts only where Vulkan is requested")
         func software() throws {
             let folder = try Scratch()

@@ -9,13 +9,23 @@ import Testing
 extension EndToEnd {
     /// Drivers that are installed elsewhere than in the system's folders, found in the sandbox or named with what keeps them away.
     @Suite("Files of drivers") struct DriverFiles {
+        /// Whether strace is there and may trace.
+        private static let canTrace =
+            (try? Running(Programs.required("strace"), ["-qq", "-o", "/dev/null", "true"]).wait().status) == 0
+
         /// A daemon whose probes have no variable for Vulkan's drivers but these, and no path that an administrator named.
-        private static func daemon(_ folder: Scratch, _ variables: [String: String]) throws -> TestDaemon {
+        ///
+        /// - Parameter trace: where strace writes the calls of a probe's threads that name files, a file each; nil for no trace.
+        private static func daemon(
+            _ folder: Scratch, _ variables: [String: String], trace: String? = nil
+        ) throws -> TestDaemon {
             let libexec = folder.path("libexec")
             try FileManager.default.createDirectory(atPath: libexec, withIntermediateDirectories: false)
             let unset = variables["VK_DRIVER_FILES"] == nil ? "unset VK_DRIVER_FILES\n" : ""
+            // The probe stays the daemon's child.
+            let tracer = try trace.map { try "\(Programs.required("strace")) -D -ff -qq -e trace=%file -o \($0) " }
             for name in ["hwdaemon-probe", "hwdaemon-verify"] {
-                let script = "#!/bin/sh\n\(unset)exec \(Programs.path(name))\n"
+                let script = "#!/bin/sh\n\(unset)exec \(tracer ?? "")\(Programs.path(name))\n"
                 try script.write(toFile: "\(libexec)/\(name)", atomically: false, encoding: .utf8)
                 chmod("\(libexec)/\(name)", 0o755)
             }
@@ -41,39 +51,39 @@ extension EndToEnd {
             try FakeVulkan.manifest(path, of: library)
         }
 
-        /// The only device, which converts correctly.
-        private static func verified(_ server: TestDaemon) throws -> ComputeDevice {
-            let report = try VulkanProbes.probe(server)
-            let device = try #require(report.devices.first, "\(report) \(server.log)")
-            #expect(report.devices.count == 1 && device.verified, "\(report)")
-            return device
+        /// Drivers in a folder, and the variables by which they are found.
+        enum Fixture: CaseIterable {
+            /// A manifest in a folder of `XDG_DATA_DIRS` that is a link to elsewhere, with a library by its name.
+            case links
+            /// A library that the driver's DT_RUNPATH finds, and Vulkan's loader from another folder.
+            case dependencies
+            /// A driver in a folder that others can write.
+            case writable
+
+            fileprivate func variables(in folder: Scratch) throws -> [String: String] {
+                switch self {
+                case .links: try DriverFiles.links(in: folder)
+                case .dependencies: try DriverFiles.dependencies(in: folder)
+                case .writable: try DriverFiles.writable(in: folder)
+                }
+            }
         }
 
-        @Test("Manifests in a folder of XDG_DATA_DIRS that are links to elsewhere, with a library by its name")
-        func links() throws {
-            let folder = try Scratch()
-            try Self.copy(FakeVulkan.lavapipeLibrary(), to: folder.path("vendor/lib64/libvulkan_vendor.so.580"))
+        private static func links(in folder: Scratch) throws -> [String: String] {
+            try copy(FakeVulkan.lavapipeLibrary(), to: folder.path("vendor/lib64/libvulkan_vendor.so.580"))
             try FileManager.default.createSymbolicLink(
                 atPath: folder.path("vendor/lib64/libvulkan_vendor.so.1"),
                 withDestinationPath: "libvulkan_vendor.so.580")
-            try Self.manifest(folder.path("vendor/share/vendor_icd.json"), of: "libvulkan_vendor.so.1")
+            try manifest(folder.path("vendor/share/vendor_icd.json"), of: "libvulkan_vendor.so.1")
             try FileManager.default.createDirectory(
                 atPath: folder.path("share/vulkan/icd.d"), withIntermediateDirectories: true)
             try FileManager.default.createSymbolicLink(
                 atPath: folder.path("share/vulkan/icd.d/vendor_icd.json"),
                 withDestinationPath: folder.path("vendor/share/vendor_icd.json"))
-            let server = try Self.daemon(
-                folder,
-                ["XDG_DATA_DIRS": folder.path("share"), "LD_LIBRARY_PATH": folder.path("vendor/lib64")])
-            #expect(try Self.verified(server).name.contains("llvmpipe"))
-            // What it compiled is in a folder of its own.
-            let cache = try FileManager.default.contentsOfDirectory(atPath: folder.path("drivers/probe"))
-            #expect(!cache.isEmpty)
+            return ["XDG_DATA_DIRS": folder.path("share"), "LD_LIBRARY_PATH": folder.path("vendor/lib64")]
         }
 
-        @Test("A library that the driver's DT_RUNPATH finds, and Vulkan's loader from another folder")
-        func dependencies() throws {
-            let folder = try Scratch()
+        private static func dependencies(in folder: Scratch) throws -> [String: String] {
             let compiler = try Programs.required("clang", "cc")
             for name in ["deps", "driver", "loader"] {
                 try FileManager.default.createDirectory(
@@ -94,26 +104,74 @@ extension EndToEnd {
                 let run = try Running(compiler, arguments).wait()
                 try #require(run.status == 0, "\(run.errors)")
             }
-            try Self.manifest(folder.path("icd.json"), of: "./driver/fake-gpu-03.so")
-            try Self.copy(FakeVulkan.loader(), to: folder.path("loader/libvulkan.so.1"))
-            let server = try Self.daemon(
-                folder,
-                [
-                    "VK_DRIVER_FILES": folder.path("icd.json"), "LD_LIBRARY_PATH": folder.path("loader"),
-                    "FAKE_VULKAN_DRIVER": try FakeVulkan.lavapipeLibrary(),
-                ])
+            try manifest(folder.path("icd.json"), of: "./driver/fake-gpu-03.so")
+            try copy(FakeVulkan.loader(), to: folder.path("loader/libvulkan.so.1"))
+            return [
+                "VK_DRIVER_FILES": folder.path("icd.json"), "LD_LIBRARY_PATH": folder.path("loader"),
+                "FAKE_VULKAN_DRIVER": try FakeVulkan.lavapipeLibrary(),
+            ]
+        }
+
+        private static func writable(in folder: Scratch) throws -> [String: String] {
+            let library = folder.path("open/libvulkan_vendor.so")
+            try copy(FakeVulkan.lavapipeLibrary(), to: library)
+            chmod(folder.path("open"), 0o777)
+            try manifest(folder.path("icd.json"), of: library)
+            return ["VK_DRIVER_FILES": folder.path("icd.json")]
+        }
+
+        /// The only device, which converts correctly.
+        private static func verified(_ server: TestDaemon) throws -> ComputeDevice {
+            let report = try VulkanProbes.probe(server)
+            let device = try #require(report.devices.first, "\(report) \(server.log)")
+            #expect(report.devices.count == 1 && device.verified, "\(report)")
+            return device
+        }
+
+        @Test("Manifests in a folder of XDG_DATA_DIRS that are links to elsewhere, with a library by its name")
+        func links() throws {
+            let folder = try Scratch()
+            let server = try Self.daemon(folder, Self.links(in: folder))
+            #expect(try Self.verified(server).name.contains("llvmpipe"))
+            // What it compiled is in a folder of its own.
+            let cache = try FileManager.default.contentsOfDirectory(atPath: folder.path("drivers/probe"))
+            #expect(!cache.isEmpty)
+        }
+
+        @Test("A library that the driver's DT_RUNPATH finds, and Vulkan's loader from another folder")
+        func dependencies() throws {
+            let folder = try Scratch()
+            let server = try Self.daemon(folder, Self.dependencies(in: folder))
             #expect(try Self.verified(server).pciAddress == "0000:03:00.0")
+        }
+
+        @Test(
+            "The sandbox refuses no file that a driver opens but those that are named",
+            .enabled(if: canTrace, "needs strace and permission to trace"), arguments: Fixture.allCases)
+        func refusesNothingElse(fixture: Fixture) throws {
+            let folder = try Scratch()
+            let server = try Self.daemon(
+                folder, fixture.variables(in: folder), trace: folder.path("trace"))
+            let report = try VulkanProbes.probe(server)
+            #expect((report.devices.first?.verified == true) == (fixture != .writable), "\(report)")
+            let traces = folder.contents.filter { $0.hasPrefix("trace.") }
+            let calls = try traces.flatMap {
+                try String(contentsOfFile: folder.path($0), encoding: .utf8).split(separator: "\n")
+            }
+            let isOpened = calls.contains {
+                $0.hasPrefix("openat") && $0.contains("libvulkan.so.1\", ") && !$0.contains("= -1 ")
+            }
+            #expect(isOpened, "\(traces)")
+            let paths = calls.filter { $0.contains("= -1 EACCES") }
+                .flatMap { $0.matches(of: /"([^"]*)"/).map { String($0.1) } }
+            #expect(Set(paths) == (fixture == .writable ? [folder.path("open/libvulkan_vendor.so")] : []))
         }
 
         @Test("A driver in a folder that others can write is refused, and named everywhere")
         func refused() throws {
             let folder = try Scratch()
-            let library = folder.path("open/libvulkan_vendor.so")
-            try Self.copy(FakeVulkan.lavapipeLibrary(), to: library)
-            chmod(folder.path("open"), 0o777)
-            let manifest = folder.path("icd.json")
-            try Self.manifest(manifest, of: library)
-            let server = try Self.daemon(folder, ["VK_DRIVER_FILES": manifest])
+            let server = try Self.daemon(folder, Self.writable(in: folder))
+            let (manifest, library) = (folder.path("icd.json"), folder.path("open/libvulkan_vendor.so"))
             let report = try VulkanProbes.probe(server)
             #expect(report.state == .absent && report.cause == .driverRefused)
             let reason = try #require(report.reason)

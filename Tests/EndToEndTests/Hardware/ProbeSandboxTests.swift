@@ -86,13 +86,16 @@ extension EndToEndFaults {
             defer { try? FileManager.default.removeItem(atPath: "/tmp/hwsim-was-here") }
             for isConfined in [true, false] {
                 let state = try Scratch()
+                // The driver's own folder, which it may write, is in that of the probe's cache, as with a private daemon.
                 let server = try Sandboxes.daemon(
-                    "\(attempt)-at-1", sandbox: isConfined ? "enforce" : "off", state: state)
+                    "\(attempt)-at-1", sandbox: isConfined ? "enforce" : "off", state: state,
+                    ["CACHE_DIRECTORY": state.root])
                 let encoders = Self.hevc(try Hardware.probe(server)).filter { $0.operation == .encode }
                 #expect(encoders.count == 2 && encoders.allSatisfy { $0.verified == isConfined }, "\(encoders)")
                 if !isConfined { #expect(encoders.allSatisfy { $0.reason?.contains("signal 12") == true }) }
                 if attempt == "cache" { #expect(state.contents.contains("hwsim-was-here") == !isConfined) }
                 #expect(state.contents.contains("probe-cache.json"))
+                #expect(FileManager.default.fileExists(atPath: state.path("drivers/probe")))
             }
         }
 

@@ -78,13 +78,14 @@ final class Decoder {
 
     init(
         _ daemon: Daemon, _ stream: CodedStream, pixelFormat: PixelFormat? = nil,
-        specification: [PropertyKey: PropertyValue] = [:], properties: [PropertyKey: PropertyValue] = [:]
+        specification: [PropertyKey: PropertyValue] = [:], properties: [PropertyKey: PropertyValue] = [:],
+        frames: Int? = nil
     ) throws {
-        session = try DecompressionSession(
-            daemon,
-            CreateDecompressionSession.Parameters(
-                formatDescription: stream.description, timeBase: stream.timeBase, pixelFormat: pixelFormat,
-                decoderSpecification: specification, properties: properties))
+        var parameters = CreateDecompressionSession.Parameters(
+            formatDescription: stream.description, timeBase: stream.timeBase, pixelFormat: pixelFormat,
+            decoderSpecification: specification, properties: properties)
+        parameters.frames = frames
+        session = try DecompressionSession(daemon, parameters)
     }
 
     var id: String { session.created.session }

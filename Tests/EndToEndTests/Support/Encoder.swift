@@ -51,13 +51,13 @@ final class Encoder {
     init(
         _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8, codec: String = "hevc",
         specification: [PropertyKey: PropertyValue] = [:], spared: Int = 0,
-        source: CreateCompressionSession.Source? = nil,
+        source: CreateCompressionSession.Source? = nil, frames: Int? = nil,
         properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
     ) throws {
         var parameters = CreateCompressionSession.Parameters(
             codec: codec, width: width, height: height, pixelFormat: format,
             timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties)
-        parameters.source = source
+        (parameters.source, parameters.frames) = (source, frames)
         frameSize = parameters.frameSize
         session = try CompressionSession(daemon, parameters)
         (self.format, self.width, self.height, self.spared) = (format, width, height, spared)

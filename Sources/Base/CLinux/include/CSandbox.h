@@ -38,4 +38,7 @@ int chwd_landlock_allow(int rules, const char *path, uint64_t rights, uint64_t f
 // Restricts the calling thread and those it starts.
 int chwd_landlock_restrict(int rules);
 
+// Reads a file's access control list (acl(5)), in the layout of linux/posix_acl_xattr.h. Its size; 0 where the file has none, or −errno.
+long chwd_access_list(const char *path, void *bytes, size_t size);
+
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import HWDSystem
 internal import HWDWire
 
 /// The files that a sandboxed process may open, as Landlock enforces them.
@@ -54,6 +55,8 @@ struct FileRules: Hashable, Sendable {
             ]
         guard request.policy == .driver else { return }
         rows += Self.driver.map { Row(path: $0, rights: .read) } + drivers.rows
+        // NVIDIA's driver looks into the program that loaded it.
+        rows.append(Row(path: Program.path, rights: .readFile))
         // libdrm lists the folder before it opens a node; its files are not granted with it.
         rows.append(Row(path: "/dev/dri", rights: .readDirectory))
         rows += request.nodes.map { Row(path: $0, rights: [.readFile, .writeFile, .controlDevice]) }
@@ -76,6 +79,6 @@ struct FileRules: Hashable, Sendable {
         "/usr/share/vulkan", "/usr/local/share/vulkan", "/usr/share/glvnd", "/etc/glvnd", "/usr/share/nvidia",
         "/etc/nvidia",
         "/sys/devices", "/sys/dev", "/sys/bus/pci", "/sys/class/drm", "/sys/module", "/proc/driver",
-        "/proc/devices",
+        "/proc/devices", "/proc/filesystems",
     ]
 }

@@ -10,11 +10,19 @@ protocol ResumingParameters {
     var resumes: String? { get set }
     /// Milliseconds that the call may wait for a place.
     var maxWaitMs: Int? { get set }
+    /// How many frames the session has, for the choice of what converts them.
+    var frames: Int? { get set }
+    /// Whether the session may convert frames.
+    var mayConvert: Bool { get }
 }
 
-extension CreateCompressionSession.Parameters: ResumingParameters {}
-extension CreateDecompressionSession.Parameters: ResumingParameters {}
-extension CreateTransferSession.Parameters: ResumingParameters {}
+extension CreateCompressionSession.Parameters: ResumingParameters {
+    var mayConvert: Bool { source != nil || PixelFormat(rawValue: pixelFormat)?.isRGB == true }
+}
+extension CreateDecompressionSession.Parameters: ResumingParameters {
+    var mayConvert: Bool { pixelFormat.flatMap(PixelFormat.init(rawValue:))?.isRGB == true }
+}
+extension CreateTransferSession.Parameters: ResumingParameters { var mayConvert: Bool { true } }
 
 /// The sessions behind one session of the app, one after another, each in a process of its own.
 final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.Parameters: ResumingParameters {
@@ -82,7 +90,12 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         let hasOthers = daemon.sessionCount.load(ordering: .relaxed) > 0
         let wait = isFirst ? daemon.policy.wait(hasOthers: hasOthers) : .zero
         let end = MonotonicTime.now + wait
-        let hasQueue = wait > .zero && (try? daemon.features())?.features.contains("waiting-sessions") ?? false
+        // Older daemons refuse members that they do not know.
+        if !parameters.mayConvert { parameters.frames = nil }
+        let asks = wait > .zero || parameters.frames != nil
+        let features = asks ? (try? daemon.features())?.features ?? [] : []
+        if !features.contains("frame-counts") { parameters.frames = nil }
+        let hasQueue = features.contains("waiting-sessions")
         while true {
             if wait > .zero {
                 parameters.maxWaitMs = hasQueue ? max(1, Int(end.rest / .milliseconds(1))) : nil

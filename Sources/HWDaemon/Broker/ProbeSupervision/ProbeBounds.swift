@@ -30,10 +30,10 @@ extension ProbeRecord {
         record.key.libraries = key.libraries.bounded
         record.key.catalogue = key.catalogue.bounded
         record.judge = judge.map { Judge(name: $0.name.bounded, file: $0.file.bounded, stamp: $0.stamp.bounded) }
-        record.results = results.prefix(ProbeBounds.maxPaths).map {
-            Result(
-                id: $0.id.bounded, verified: $0.verified, reason: $0.reason?.bounded, passing: $0.passing,
-                cause: $0.cause)
+        record.results = results.prefix(ProbeBounds.maxPaths).map { result in
+            var result = result
+            (result.id, result.reason) = (result.id.bounded, result.reason?.bounded)
+            return result
         }
         return record
     }

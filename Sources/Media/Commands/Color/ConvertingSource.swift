@@ -46,6 +46,7 @@ final class ConvertingSource: VideoSource {
     private let signal: SignalDescription?
     private let daemon: Daemon
     private let readerPool: FramePool?
+    private let frames: Int?
     private var colors: StreamColor
     private var transfers: [Key: FrameTransfer] = [:]
     private var targets: FramePool?
@@ -54,17 +55,19 @@ final class ConvertingSource: VideoSource {
     /// The error that ended the source; thrown after the last frame before it.
     private var failure: (any Error)?
 
-    /// - Parameter readerPool: the pool that the reader decodes into; nil where a session decodes.
+    /// - Parameters:
+    ///   - readerPool: the pool that the reader decodes into; nil where a session decodes.
+    ///   - frames: the number of frames; nil where it is unknown.
     init(
         _ source: any VideoSource, _ video: VideoDescription, _ target: PicturePlan, _ daemon: Daemon,
-        readerPool: FramePool?
+        readerPool: FramePool?, frames: Int?
     ) throws {
         let plan = target.color
         self.source = source
         self.video = video
         (self.plan, geometry) = (plan, target.geometry)
         self.daemon = daemon
-        self.readerPool = readerPool
+        (self.readerPool, self.frames) = (readerPool, frames)
         signal = plan.signal(of: plan.target, video)
         colors = StreamColor(video.color)
         counts = ColorChanges(plan)
@@ -211,6 +214,7 @@ final class ConvertingSource: VideoSource {
             if format.isYCbCr { parameters.source.siting = siting.rawValue }
         }
         geometry.apply(to: &parameters)
+        parameters.frames = frames
         let transfer = try FrameTransfer(
             daemon, video, parameters, format: format,
             into: FrameTransfer.Target(pool: pool, layout: layout), readerPool: readerPool,

@@ -18,6 +18,8 @@ final class RGBConverter {
         var properties: [PropertyKey: PropertyValue] = [:]
         /// Whether HDR is tone-mapped to SDR.
         var mapsTones = false
+        /// The number of frames; nil where it is unknown.
+        var frames: Int?
     }
 
     /// The frames that one session converts.
@@ -143,7 +145,7 @@ final class RGBConverter {
         } else if target.mapsTones, let mapping = HDRMapping(to: ColorDescription(), isHLG: key.isHLG, video) {
             (options.targetHeadroom, options.masteringPeak) = (mapping.headroom, mapping.sourcePeak)
         }
-        return CreateTransferSession.Parameters(
+        var parameters = CreateTransferSession.Parameters(
             width: key.width, height: key.height,
             source: CreateTransferSession.Image(
                 pixelFormat: key.format.rawValue, alpha: key.format.hasAlpha ? "straight" : nil),
@@ -151,6 +153,8 @@ final class RGBConverter {
                 pixelFormat: target.format.rawValue,
                 primaries: Self.primaries(target.properties[.destinationColorPrimaries]),
                 alpha: target.alphaMode.rawValue), options: options, device: device)
+        parameters.frames = target.frames
+        return parameters
     }
 
     /// A code point of H.273 by the name that pixel-transfer sessions have for it.

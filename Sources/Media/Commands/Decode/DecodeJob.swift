@@ -69,7 +69,7 @@ final class DecodeJob {
                     writer.colorNote(reader.video.color, width: reader.video.width, height: reader.video.height),
                 ].compactMap { $0 } + soundNotes(reader, writer))
 
-        var progress = Progress(total: request.times.isEmpty ? reader.video.frameCount : request.times.count)
+        var progress = Progress(total: frameCount(reader.video))
         defer { progress.clear() }
         let converter = try converter(input, format.target)
         let mapper = mapper(reader.video, format)
@@ -91,6 +91,11 @@ final class DecodeJob {
                 alphaMode: alphaMode, rate: rate, earlyLevelWarning: early, seconds: seconds, earlyEnd: earlyEnd)
         ).report(json: request.json)
         if let earlyEnd { throw earlyEnd.failure(output: request.output) }
+    }
+
+    /// The number of pictures to write; nil where it is unknown.
+    private func frameCount(_ video: VideoDescription) -> Int? {
+        request.times.isEmpty ? video.frameCount : request.times.count
     }
 
     private var readerOptions: MediaReader.Options {
@@ -138,7 +143,9 @@ final class DecodeJob {
         let input = try DecodedInput(
             reader,
             SessionSource.Request(
-                specification: request.specification, pixelFormat: target, properties: properties),
+                specification: request.specification, pixelFormat: target, properties: properties,
+                // Before single pictures others are decoded.
+                frames: request.times.isEmpty ? reader.video.frameCount : nil),
             daemon: daemon, isInterrupted: isInterrupted)
         guard !request.appliesRPU || input.session != nil else {
             throw CommandFailure(
@@ -153,7 +160,9 @@ final class DecodeJob {
         guard input.session == nil, !target.isYCbCr else { return nil }
         let converter = RGBConverter(
             daemon, input.reader.video,
-            RGBConverter.Target(format: target, alphaMode: request.alphaMode, properties: request.properties))
+            RGBConverter.Target(
+                format: target, alphaMode: request.alphaMode, properties: request.properties,
+                frames: frameCount(input.reader.video)))
         try converter.open()
         return converter
     }
@@ -162,7 +171,9 @@ final class DecodeJob {
     private func mapper(_ video: VideoDescription, _ format: PictureOutput.Format) -> RGBConverter? {
         guard format.isForViewers, !format.target.hasAlpha || request.appliesRPU else { return nil }
         return RGBConverter(
-            daemon, video, RGBConverter.Target(format: .rgba8, alphaMode: .straight, mapsTones: true))
+            daemon, video,
+            RGBConverter.Target(
+                format: .rgba8, alphaMode: .straight, mapsTones: true, frames: frameCount(video)))
     }
 
     /// A note about pictures that viewers show in another orientation.

@@ -41,12 +41,16 @@ struct PicturePipeline {
 
     /// The pictures with an encoded video's color, size and rate, and what converts them.
     ///
-    /// - Parameter readerPool: the pool that the reader decodes into; nil where a session decodes.
+    /// - Parameters:
+    ///   - readerPool: the pool that the reader decodes into; nil where a session decodes.
+    ///   - frames: the number of frames; nil where it is unknown.
     func encoded(
-        _ input: DecodedInput, as plan: PicturePlan, _ rate: RateSelection, _ daemon: Daemon, readerPool: FramePool?
+        _ input: DecodedInput, as plan: PicturePlan, _ rate: RateSelection, _ daemon: Daemon,
+        readerPool: FramePool?, frames: Int?
     ) throws -> (source: any VideoSource, converted: ConvertingSource) {
         let converted = try ConvertingSource(
-            rate.before(try pictures(of: input)), input.reader.video, plan, daemon, readerPool: readerPool)
+            rate.before(try pictures(of: input)), input.reader.video, plan, daemon, readerPool: readerPool,
+            frames: frames)
         return (rate.after(converted), converted)
     }
 

@@ -58,8 +58,9 @@ final class EncodeJob {
         let plan = try PicturePlan(
             reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters)
         let layerMode = parameters.keepsAlpha ? alphaLayerMode(reader) : nil
-        let session = try CompressionSession(
-            daemon, parameters.create(plan.video, plan.color.format, layerMode: layerMode))
+        var create = parameters.create(plan.video, plan.color.format, layerMode: layerMode)
+        create.frames = frameCount(reader).map { $0 * parameters.passCount }
+        let session = try CompressionSession(daemon, create)
         try request.segment?.pinThreads(of: session, parameters.userProperties)
         try encode(input, plan, session, writer, daemon, interruption)
     }
@@ -78,7 +79,7 @@ final class EncodeJob {
         reader.announce(warnings + plan.summary(reader.video) + writer.conversions + notes)
 
         let rate = RateSelection(parameters.picture.frameRate, reader)
-        var progress = Progress(total: frameCount(rate).map { $0 * parameters.passCount })
+        var progress = Progress(total: frameCount(reader).map { $0 * parameters.passCount })
         defer { progress.clear() }
         if parameters.passCount > 1 { try firstPass(session, plan, daemon, &progress, interruption) }
         interruption.onSignal { reader.cancel() }
@@ -113,8 +114,10 @@ final class EncodeJob {
         if let failure = pipeline.earlyEnd?.failure(output: output) ?? failure { throw failure }
     }
 
-    private func frameCount(_ rate: RateSelection) -> Int? {
-        request.segment?.frames ?? rate.frames(of: request.edits.range)
+    /// The number of frames of a pass; nil where it is unknown.
+    private func frameCount(_ reader: MediaReader) -> Int? {
+        request.segment?.frames
+            ?? RateSelection(parameters.picture.frameRate, reader).frames(of: request.edits.range)
     }
 
     private func complete(
@@ -174,7 +177,8 @@ final class EncodeJob {
         if let background = parameters.picture.background, let mode = flattenedMode(input.reader) {
             pipeline.background = FlatteningSource.Background(mode: mode, compositor: background.compositor)
         }
-        return try pipeline.encoded(input, as: plan, rate, daemon, readerPool: sender.pool)
+        return try pipeline.encoded(
+            input, as: plan, rate, daemon, readerPool: sender.pool, frames: frameCount(input.reader))
     }
 
     /// How colors relate to an alpha that `--background` leaves out; nil where nothing is flattened.

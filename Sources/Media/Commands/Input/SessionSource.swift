@@ -59,6 +59,8 @@ final class SessionSource: VideoSource {
         /// The pixel format of the frames; nil for the stream's own.
         var pixelFormat: PixelFormat?
         var properties: [PropertyKey: PropertyValue] = [:]
+        /// The number of frames; nil where it is unknown.
+        var frames: Int?
     }
 
     /// Creates a session for the file's video; `reader` must return its packets, not frames.
@@ -70,10 +72,11 @@ final class SessionSource: VideoSource {
         clock = reader.presentationClock
         captionReader = CaptionReader(reader.video.codecConfiguration)
         joinsLayers = reader.video.codecConfiguration.first != 1 && reader.video.alphaLayerMode != nil
-        let parameters = CreateDecompressionSession.Parameters(
+        var parameters = CreateDecompressionSession.Parameters(
             formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
             pixelFormat: request.pixelFormat, decoderSpecification: request.specification,
             properties: SessionRequest.properties.merging(request.properties) { _, set in set })
+        parameters.frames = request.frames
         session = try DecompressionSession(daemon, parameters)
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }

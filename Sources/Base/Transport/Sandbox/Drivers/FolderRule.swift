@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CHWDLinux
 internal import Glibc
 internal import HWDModel
 internal import HWDSystem
@@ -34,12 +35,26 @@ struct FolderRule {
     private let owners: Set<uid_t>
     /// The groups that may write it: root's, and a person's own, which has the person's number.
     private let groups: Set<gid_t>
+    /// The number that stands for all users and groups that the process's user namespace does not know; nil where it knows all.
+    private let unknown: uid_t?
 
-    init(granted: [String]) {
+    init(granted: [String], unknown: uid_t? = Self.unknownOwner) {
         self.granted = granted.compactMap(ResolvedPath.of)
-        owners = Set([0, geteuid()] + (Self.status(of: "/").map { [$0.st_uid] } ?? []))
-        groups = getegid() == geteuid() && geteuid() >= 1000 ? [0, getegid()] : [0]
+        self.unknown = unknown
+        owners = Set([0, geteuid()] + (Self.status(of: "/").map { [$0.st_uid] } ?? [])).filter { $0 != unknown }
+        groups = Set(getegid() == geteuid() && geteuid() >= 1000 ? [0, getegid()] : [0]).filter { $0 != unknown }
     }
+
+    /// user_namespaces(7): the namespace knows all users where its map has 2³² − 1 numbers.
+    private static let unknownOwner: uid_t? = {
+        func words(_ path: String) -> [UInt32] {
+            let bytes = (try? BoundedFile.read(path, limit: 1 << 16)) ?? []
+            return bytes.split { $0 == 0x20 || $0 == 0x0a }
+                .compactMap { UInt32(String(decoding: $0, as: UTF8.self)) }
+        }
+        let map = words("/proc/self/uid_map")
+        return map.count == 3 && map[2] == .max ? nil : words("/proc/sys/kernel/overflowuid").first ?? 65534
+    }()
 
     /// Whether a path without links is granted anyway.
     func isGranted(_ path: String) -> Bool { granted.contains { path == $0 || path.hasPrefix($0 + "/") } }
@@ -61,14 +76,22 @@ struct FolderRule {
         var part = path
         while true {
             guard let status = Self.status(of: part) else { return String(cString: strerror(errno)) }
+            let name = part.printable(maxBytes: 200)
+            // It may be the root of the namespace around this one, or anyone there.
+            if status.st_uid == unknown {
+                return "refused, because the owner of \(name) is not known in this user namespace"
+            }
             // The sticky bit keeps users from replacing what others own in a folder, not from adding to it.
             let isSticky = part != path && status.st_mode & S_ISVTX != 0
-            let isOthers =
-                status.st_mode & S_IWOTH != 0
-                || status.st_mode & S_IWGRP != 0 && !groups.contains(status.st_gid)
+            // With an access control list, the group's bits are the most that it gives to anyone but the owner and others.
+            let isGroupWritable = status.st_mode & S_IWGRP != 0
+            let isOthers = status.st_mode & S_IWOTH != 0 || isGroupWritable && !groups.contains(status.st_gid)
             guard owners.contains(status.st_uid), isSticky || !isOthers else {
-                return "refused, because users other than root and the daemon's can write "
-                    + part.printable(maxBytes: 200)
+                return "refused, because users other than root and the daemon's can write \(name)"
+            }
+            guard isSticky || !isGroupWritable || !isListed(part) else {
+                return "refused, because an access control list lets users other than root and the daemon's write "
+                    + name
             }
             guard part != "/" else { return nil }
             part = part.parentFolder
@@ -99,6 +122,27 @@ struct FolderRule {
             rest += target.split(separator: "/").reversed()
         }
         return nil
+    }
+
+    /// Whether a file's access control list gives others the right to write (linux/posix_acl_xattr.h: a version, then entries of
+    /// a tag, rights and a number).
+    private func isListed(_ path: String) -> Bool {
+        // XATTR_SIZE_MAX
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = chwd_access_list(FileName.bytes(path), &bytes, bytes.count)
+        guard count != 0 else { return false }
+        func integer(_ place: Int, _ size: Int) -> UInt32 {
+            bytes[place..<place + size].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+        }
+        guard count >= 4, integer(0, 4) == 2 else { return true }
+        return stride(from: 4, through: count - 8, by: 8).contains { entry in
+            guard integer(entry + 2, 2) & 2 != 0 else { return false }
+            return switch integer(entry, 2) {
+            case 2: !owners.contains(integer(entry + 4, 4))
+            case 8: !groups.contains(integer(entry + 4, 4))
+            default: false
+            }
+        }
     }
 
     private static func status(of path: String) -> stat? {
