@@ -157,13 +157,21 @@ extension EndToEndFaults {
         func confined() throws {
             for (personality, name) in [("hang-init", "hwdaemon-probe"), ("hang-at-1", "hwdaemon-verify")] {
                 let state = try Scratch()
+                // A hung driver also delays the daemon's first answer, by this timeout.
                 let server = try TestDaemon(
+                    "--set", "ProbeTimeout=5",
                     environment: SimulatedDriver.environment("full,\(personality)", state: state.root))
-                // It hangs in its driver until its probe times out.
-                let daemon = server.daemon
-                // A thread of its own, because the other tests may occupy all threads for tasks. The daemon's end ends it.
-                _ = try HWDTransport.Thread.spawn(name: "asking") {
-                    _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: hangLimit)
+                // Probes hang again and again until one of their processes is found.
+                let (daemon, isOver) = (server.daemon, Guarded(false))
+                let asking = try HWDTransport.Thread.spawn(name: "asking") {
+                    let everything = HWDWire.Probe.Parameters(verify: true)
+                    while !isOver.value {
+                        _ = try? daemon.call(HWDWire.Probe.self, everything, timeout: hangLimit)
+                    }
+                }
+                defer {
+                    isOver.change { $0 = true }
+                    asking.join()
                 }
                 // Others of the name may have ended or be about to start.
                 let confined = Guarded<String?>(nil)
