@@ -12,12 +12,12 @@ struct SessionListTests {
         _ id: String = "a", uid: UInt32 = 0, hardware: Bool? = false, frames: UInt64 = 0, bytes: UInt64 = 0,
         ageMs: UInt64 = 1000, memory: UInt64? = nil
     ) -> SessionInfo {
-        SessionInfo(
-            session: id, kind: .compression, pid: 4243, uid: uid, codec: "hevc", width: 1280, height: 720,
-            pixelFormat: "NV12", codecID: hardware.map { _ in "x265" }, usingHardware: hardware,
-            fallbackReason: nil,
-            framesIn: frames + 2, framesOut: frames, bytesOut: bytes, pendingFrames: 2, ageMs: ageMs,
-            memoryBytes: memory)
+        var info = SessionInfo(session: id, kind: .compression, pid: 4243, uid: uid, codec: "hevc")
+        (info.width, info.height, info.pixelFormat) = (1280, 720, "NV12")
+        (info.codecID, info.usingHardware) = (hardware.map { _ in "x265" }, hardware)
+        (info.framesIn, info.framesOut, info.bytesOut) = (frames + 2, frames, bytes)
+        (info.pendingFrames, info.ageMs, info.memoryBytes) = (2, ageMs, memory)
+        return info
     }
 
     /// The cells of each session, by their titles; two spaces stand between two cells, and none is empty here.

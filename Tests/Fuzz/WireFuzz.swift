@@ -37,15 +37,15 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         }
     }
     if let call = try? VarlinkCall(decoding: bytes) {
-        _ = try? call.parameters(CreateCompressionSession.Parameters.self)
-        if let decode = try? call.parameters(CreateDecompressionSession.Parameters.self),
+        _ = try? call.checkedParameters(CreateCompressionSession.Parameters.self)
+        if let decode = try? call.checkedParameters(CreateDecompressionSession.Parameters.self),
             let bytes = Hexadecimal.bytes(decode.formatDescription)
         {
             precondition(Hexadecimal.bytes(Hexadecimal.text(bytes)) == bytes)
         }
-        _ = try? call.parameters(CreateTransferSession.Parameters.self)
-        _ = try? call.parameters(GetSessionResult.Parameters.self)
-        _ = try? call.parameters(Probe.Parameters.self)
+        _ = try? call.checkedParameters(CreateTransferSession.Parameters.self)
+        _ = try? call.checkedParameters(GetSessionResult.Parameters.self)
+        _ = try? call.checkedParameters(Probe.Parameters.self)
     }
     _ = try? VarlinkReply.decode(ProbeSnapshot.self, from: bytes)
     _ = try? JSON.decode(WorkerReport.self, from: bytes)

@@ -14,10 +14,10 @@ struct MetricsTests {
     private static let start = MonotonicTime(nanoseconds: 5_000_000_000)
 
     private func session(_ encoder: String? = "x265", fallback: String? = nil) -> SessionRegistry.Running {
-        SessionRegistry.Running(
-            id: "a", uid: 1, kind: .compression, pid: 2, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
-            created: Self.start, codecID: encoder, usingHardware: encoder.map { _ in false },
-            fallbackReason: fallback)
+        var session = SessionRegistry.Running.small("a", uid: 1, created: Self.start)
+        (session.codecID, session.usingHardware) = (encoder, encoder.map { _ in false })
+        session.fallbackReason = fallback
+        return session
     }
 
     private func text(_ metrics: Metrics, work: [SessionWork] = []) -> String {

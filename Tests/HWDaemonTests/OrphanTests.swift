@@ -51,12 +51,11 @@ struct OrphanTests {
             let stats = try StatsPage()
             let parameters = try JSON.decode(
                 CreateCompressionSession.Parameters.self, from: Array(TestClient.parameters().utf8))
-            let call = try VarlinkCall.encode(
-                method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
             let start = WorkerStart(
-                session: "1", call: String(decoding: call, as: UTF8.self),
+                session: "1",
                 snapshot: ProbeSnapshot(encoders: [], nodes: []), limits: WorkerLimits())
-            try PacketSocket.send(JSON.encode(start), file: client.second.rawValue, to: channel.first.rawValue)
+            try PacketSocket.send(
+                start.packet(with: parameters), file: client.second.rawValue, to: channel.first.rawValue)
             let inherited = dup(channel.second.rawValue)
             defer { close(inherited) }
             // The packet remains in the socket.

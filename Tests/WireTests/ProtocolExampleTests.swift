@@ -13,7 +13,7 @@ import Testing
         let calls = try ProtocolDocument().blocks.filter { $0.words == ["call"] }
             .map { try VarlinkCall(decoding: Array($0.lines.joined(separator: "\n").utf8)) }
         let call = try #require(calls.first { $0.method == CreateDecompressionSession.method })
-        let text = try call.parameters(CreateDecompressionSession.Parameters.self).formatDescription
+        let text = try call.checkedParameters(CreateDecompressionSession.Parameters.self).formatDescription
         record = try #require(Hexadecimal.bytes(text))
     }
 

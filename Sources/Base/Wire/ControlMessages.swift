@@ -168,10 +168,8 @@ public enum CreateCompressionSession: ControlMethod {
 
         public init(
             session: String, encoderID: String, usingHardware: Bool, fallbackReason: String?,
-            maxFramesInFlight: Int, maxPacketsInFlight: Int, maxFramesHeld: Int? = nil, reorderDepth: Int? = nil,
-            priorityReason: String? = nil
+            maxFramesInFlight: Int, maxPacketsInFlight: Int, maxFramesHeld: Int? = nil, reorderDepth: Int? = nil
         ) {
-            self.priorityReason = priorityReason
             self.maxFramesHeld = maxFramesHeld
             self.reorderDepth = reorderDepth
             self.session = session

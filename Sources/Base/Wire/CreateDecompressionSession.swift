@@ -77,15 +77,12 @@ public enum CreateDecompressionSession: ControlMethod {
         public var priorityReason: String?
 
         public init(
-            session: String, decoderID: String, usingHardware: Bool, fallbackReason: String?, width: Int,
-            height: Int, pixelFormat: String, maxPacketsInFlight: Int, maxFramesInFlight: Int,
-            priorityReason: String? = nil
+            session: String, decoderID: String, usingHardware: Bool, width: Int, height: Int, pixelFormat: String,
+            maxPacketsInFlight: Int, maxFramesInFlight: Int
         ) {
-            self.priorityReason = priorityReason
             self.session = session
             self.decoderID = decoderID
             self.usingHardware = usingHardware
-            self.fallbackReason = fallbackReason
             self.width = width
             self.height = height
             self.pixelFormat = pixelFormat

@@ -12,11 +12,11 @@ public struct SessionInfo: Codable, Sendable {
     /// The codec that Create named; `none` for a transfer.
     public var codec: String
     /// Width in luma samples.
-    public var width: Int
+    public var width = 0
     /// Height in luma samples.
-    public var height: Int
+    public var height = 0
     /// The frames' DRM fourcc; for a transfer both sides', joined by `>`.
-    public var pixelFormat: String
+    public var pixelFormat = ""
     /// The encoder, decoder or converter; nil until the worker has reported it.
     public var codecID: String?
     /// Whether that is hardware; nil until the worker has reported it.
@@ -24,44 +24,23 @@ public struct SessionInfo: Codable, Sendable {
     /// Why it is not hardware, where hardware was allowed.
     public var fallbackReason: String?
     /// Frames or packets that the client sent.
-    public var framesIn: UInt64
+    public var framesIn: UInt64 = 0
     /// Packets or frames that the worker sent.
-    public var framesOut: UInt64
+    public var framesOut: UInt64 = 0
     /// Bytes that the worker produced.
-    public var bytesOut: UInt64
+    public var bytesOut: UInt64 = 0
     /// Frames or packets that entered and have no result yet.
-    public var pendingFrames: UInt64
+    public var pendingFrames: UInt64 = 0
     /// Milliseconds since Create.
-    public var ageMs: UInt64
+    public var ageMs: UInt64 = 0
     /// Bytes of memory that the session takes: its process's private memory, arenas and pools.
     public var memoryBytes: UInt64?
     /// Bytes of memory that it was granted; more is granted as it needs it, within `MaxMemory`.
     public var grantedBytes: UInt64?
 
-    public init(
-        session: String, kind: SessionKind, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
-        pixelFormat: String, codecID: String?, usingHardware: Bool?, fallbackReason: String?,
-        framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, pendingFrames: UInt64, ageMs: UInt64,
-        memoryBytes: UInt64? = nil, grantedBytes: UInt64? = nil
-    ) {
-        self.session = session
-        self.kind = kind
-        self.pid = pid
-        self.uid = uid
-        self.codec = codec
-        self.width = width
-        self.height = height
-        self.pixelFormat = pixelFormat
-        self.codecID = codecID
-        self.usingHardware = usingHardware
-        self.fallbackReason = fallbackReason
-        self.framesIn = framesIn
-        self.framesOut = framesOut
-        self.bytesOut = bytesOut
-        self.pendingFrames = pendingFrames
-        self.ageMs = ageMs
-        self.memoryBytes = memoryBytes
-        self.grantedBytes = grantedBytes
+    /// A session of which no more is known; the rest is set afterwards.
+    public init(session: String, kind: SessionKind, pid: Int32, uid: UInt32, codec: String) {
+        (self.session, self.kind, self.pid, self.uid, self.codec) = (session, kind, pid, uid, codec)
     }
 
     enum CodingKeys: String, CodingKey {

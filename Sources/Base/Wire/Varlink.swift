@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-/// A received method call whose parameters are not decoded yet (varlink.org, "Method Call").
-public struct VarlinkCall: Sendable {
+/// A received method call, which is parsed once: its parameters are decoded when the method is known (varlink.org, "Method Call").
+public struct VarlinkCall {
     public let method: String
     /// Whether the caller expects no reply.
     public let oneway: Bool
@@ -10,56 +10,56 @@ public struct VarlinkCall: Sendable {
     public let more: Bool
     /// Whether the connection changes its protocol after the reply.
     public let upgrade: Bool
-    /// The whole JSON text, from which `parameters` decodes.
+    /// The whole JSON text.
     public let bytes: [UInt8]
+    private let parameters: JSON.Part?
 
     private struct Envelope: Decodable {
         var method: String
         var oneway: Bool?
         var more: Bool?
         var upgrade: Bool?
+        var parameters: JSON.Part?
+
+        enum CodingKeys: String, CodingKey { case method, oneway, more, upgrade, parameters }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            method = try container.decode(String.self, forKey: .method)
+            oneway = try container.decodeIfPresent(Bool.self, forKey: .oneway)
+            more = try container.decodeIfPresent(Bool.self, forKey: .more)
+            upgrade = try container.decodeIfPresent(Bool.self, forKey: .upgrade)
+            parameters = try JSON.Part(.parameters, of: container)
+        }
     }
 
-    /// Decodes everything but the parameters; `bytes` is the JSON text without its NUL.
+    /// Parses a call; `bytes` is the JSON text without its NUL.
     public init(decoding bytes: [UInt8]) throws(SessionError) {
         let envelope = try JSON.decode(Envelope.self, from: bytes)
         method = envelope.method
         oneway = envelope.oneway ?? false
         more = envelope.more ?? false
         upgrade = envelope.upgrade ?? false
+        parameters = envelope.parameters
         self.bytes = bytes
     }
 
-    private struct Body<P: Decodable>: Decodable {
-        var parameters: P?
-
-        enum CodingKeys: String, CodingKey { case parameters }
+    private struct Checked<P: Decodable>: Decodable {
+        var value: P
 
         init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            guard container.contains(.parameters), try !container.decodeNil(forKey: .parameters) else { return }
-            if let type = P.self as? any ClosedParameters.Type {
-                try type.memberNames.check(try container.superDecoder(forKey: .parameters))
-            }
-            parameters = try container.decode(P.self, forKey: .parameters)
+            if let type = P.self as? any ClosedParameters.Type { try type.memberNames.check(decoder) }
+            value = try P(from: decoder)
         }
     }
 
     /// Decodes the parameters; a call without any counts as `{}`.
     ///
-    /// - Throws: `Parameter`, naming the field.
-    public func parameters<P: Decodable>(_ type: P.Type) throws(SessionError) -> P {
-        if let parameters = try JSON.decode(Body<P>.self, from: bytes).parameters { return parameters }
-        return try JSON.decode(type, from: Array("{}".utf8))
-    }
-
-    /// Decodes the parameters, with the error that Varlink specifies for replies.
-    ///
     /// - Throws: `org.varlink.service.InvalidParameter`, naming the field.
     public func checkedParameters<P: Decodable>(_ type: P.Type) throws(VarlinkError) -> P {
         do throws(JSON.Fault) {
-            if let parameters = try JSON.value(Body<P>.self, from: bytes).parameters { return parameters }
-            return try JSON.value(type, from: Array("{}".utf8))
+            guard let parameters else { return try JSON.value(type, from: Array("{}".utf8)) }
+            return try parameters.value(Checked<P>.self).value
         } catch {
             let prefix = "parameters."
             throw .invalidParameter(

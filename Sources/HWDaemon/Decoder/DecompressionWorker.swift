@@ -36,7 +36,7 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
     private let opened: (any PictureDecoder)?
 
     /// Answers the Create call; a refused call ends the process.
-    init(_ assigned: AssignedSession) throws {
+    init(_ assigned: AssignedSession, _ parameters: CreateDecompressionSession.Parameters) throws {
         let (start, stats) = (assigned.start, assigned.stats)
         self.start = start
         func makeStore(_ contents: PictureStore.Contents) -> PictureStore {
@@ -47,7 +47,7 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
         }
         store = makeStore(.decoded)
         do throws(SessionError) {
-            (setup, opened) = try Self.open(assigned, store)
+            (setup, opened) = try Self.open(assigned, parameters, store)
         } catch {
             assigned.refuse(error)
         }
@@ -63,11 +63,11 @@ final class DecompressionWorker: SessionHandler, @unchecked Sendable {
 
     /// Chooses the decoder and, if it is hardware, opens it; a failure becomes an input of another choice.
     private static func open(
-        _ assigned: AssignedSession, _ store: PictureStore
+        _ assigned: AssignedSession, _ parameters: CreateDecompressionSession.Parameters, _ store: PictureStore
     ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
         var failures = assigned.start.failures
         while true {
-            let setup = try SessionSetup(assigned.start, failures: failures)
+            let setup = try SessionSetup(assigned.start, parameters, failures: failures)
             let format = setup.session.request.format
             try assigned.memory.expect(
                 picture: SessionMemory.pictureBytes(width: format.width, height: format.height))

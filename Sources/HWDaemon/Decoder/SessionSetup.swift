@@ -19,12 +19,12 @@ struct SessionSetup {
     /// The RGB that pictures are converted to; nil where they stay Y'CbCr.
     let output: (color: OutputColorRequest, format: PixelFormat)?
 
-    /// Decodes and checks the call and chooses the decoder.
+    /// Checks the call and chooses the decoder.
     ///
     /// - Throws: the session's error, which is the reply to the client.
-    init(_ start: WorkerStart, failures: [CodecFailure] = []) throws(SessionError) {
-        let call = try VarlinkCall(decoding: Array(start.call.utf8))
-        let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
+    init(
+        _ start: WorkerStart, _ parameters: CreateDecompressionSession.Parameters, failures: [CodecFailure] = []
+    ) throws(SessionError) {
         pictures = parameters.frames
         guard let description = Hexadecimal.bytes(parameters.formatDescription) else {
             throw SessionError(.parameter, "format_description is not in hexadecimal")
@@ -92,19 +92,21 @@ struct SessionSetup {
     static func rehearse() {
         let parameters = CreateDecompressionSession.Parameters(
             formatDescription: [1], timeBase: Rational(1), properties: [.realTime: .bool(false)])
-        guard let start = WorkerStartup.rehearsal(CreateDecompressionSession.self, parameters) else { return }
-        _ = try? SessionSetup(start)
+        guard let assigned = WorkerStartup.rehearsal(CreateDecompressionSession.self, parameters) else { return }
+        _ = try? SessionSetup(assigned.start, assigned.parameters)
     }
 
     /// The reply to the client.
     func reply(to start: WorkerStart) -> CreateDecompressionSession.Reply {
         let request = session.request
-        return CreateDecompressionSession.Reply(
+        var reply = CreateDecompressionSession.Reply(
             session: start.session, decoderID: choice.decoder.id, usingHardware: choice.decoder.hardware,
-            fallbackReason: choice.fallbackReason, width: request.format.width, height: request.format.height,
+            width: request.format.width, height: request.format.height,
             pixelFormat: Self.pixelFormat(request, isSemiPlanar: isSemiPlanar).rawValue,
             maxPacketsInFlight: DecompressionAdmission.maxPacketsInFlight,
-            maxFramesInFlight: DecompressionAdmission.maxFramesInFlight, priorityReason: start.realTime?.refusal)
+            maxFramesInFlight: DecompressionAdmission.maxFramesInFlight)
+        (reply.fallbackReason, reply.priorityReason) = (choice.fallbackReason, start.realTime?.refusal)
+        return reply
     }
 
     /// The report to the broker.

@@ -21,14 +21,15 @@ struct SessionSetup {
     /// The open encoder, where it is hardware.
     let hardware: OpenHardware?
 
-    /// Decodes and checks the call, chooses the encoder, and opens it if it is hardware.
+    /// Checks the call, chooses the encoder, and opens it if it is hardware.
     ///
     /// Where hardware does not open, the choice is repeated with that failure as an input.
     /// - Parameter willOpen: called with an encoder's id before its driver runs, and with nil when it has returned.
     /// - Throws: the session's error, which is the reply to the client.
-    init(_ start: WorkerStart, willOpen: (String?) -> Void = { _ in }) throws(SessionError) {
-        let call = try VarlinkCall(decoding: Array(start.call.utf8))
-        let parameters = try call.parameters(CreateCompressionSession.Parameters.self)
+    init(
+        _ start: WorkerStart, _ parameters: CreateCompressionSession.Parameters,
+        willOpen: (String?) -> Void = { _ in }
+    ) throws(SessionError) {
         let request = try CompressionRequest(
             codec: parameters.codec, width: parameters.width, height: parameters.height,
             pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase, maxReorder: parameters.maxReorder,
@@ -158,22 +159,24 @@ struct SessionSetup {
         let parameters = CreateCompressionSession.Parameters(
             width: 64, height: 64, pixelFormat: .nv12, timeBase: Rational(1), properties: [.quality: .double(0.5)])
         guard
-            let start = WorkerStartup.rehearsal(
+            let assigned = WorkerStartup.rehearsal(
                 CreateCompressionSession.self, parameters, encoders: [X265Library.description].compactMap { $0 }),
-            let setup = try? SessionSetup(start)
+            let setup = try? SessionSetup(assigned.start, assigned.parameters)
         else { return }
-        _ = try? VarlinkReply.encode(setup.reply(to: start))
+        _ = try? VarlinkReply.encode(setup.reply(to: assigned.start))
         _ = try? JSON.encode(setup.report)
     }
 
     /// The reply to the client.
     func reply(to start: WorkerStart) -> CreateCompressionSession.Reply {
         let delay = delay
-        return CreateCompressionSession.Reply(
+        var reply = CreateCompressionSession.Reply(
             session: start.session, encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
             fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionAdmission.maxFramesInFlight,
             maxPacketsInFlight: PacketArena.maxPackets, maxFramesHeld: delay?.framesHeld,
-            reorderDepth: delay?.reorderDepth, priorityReason: start.realTime?.refusal)
+            reorderDepth: delay?.reorderDepth)
+        reply.priorityReason = start.realTime?.refusal
+        return reply
     }
 
     /// What the encoder holds back; nil where its settings cannot be determined before it opens.

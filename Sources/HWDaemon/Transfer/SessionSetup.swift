@@ -11,12 +11,10 @@ struct SessionSetup {
     let conversion: Conversion
     private var request: ConverterChoice.Request
 
-    /// Decodes and checks the call.
+    /// Checks the call.
     ///
     /// - Throws: the session's error, which is the reply to the client; `Parameter` for unknown names.
-    init(_ start: WorkerStart) throws(SessionError) {
-        let call = try VarlinkCall(decoding: Array(start.call.utf8))
-        let parameters = try call.parameters(CreateTransferSession.Parameters.self)
+    init(_ start: WorkerStart, _ parameters: CreateTransferSession.Parameters) throws(SessionError) {
         let (width, height) = (parameters.width, parameters.height)
         let (targetWidth, targetHeight) = (parameters.targetWidth ?? width, parameters.targetHeight ?? height)
         let possible = 1...CompressionRequest.maxDimension

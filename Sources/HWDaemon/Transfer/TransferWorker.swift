@@ -24,10 +24,10 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
     private let settings: Mutex<(properties: PropertyStore, scaling: ScalingOptions)>
 
     /// Answers the Create call; a refused call ends the process.
-    init(_ assigned: AssignedSession) throws {
+    init(_ assigned: AssignedSession, _ parameters: CreateTransferSession.Parameters) throws {
         let (start, stats) = (assigned.start, assigned.stats)
         do throws(SessionError) {
-            setup = try SessionSetup(start)
+            setup = try SessionSetup(start, parameters)
             // Looking for a GPU may already take long, or hang.
             stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             opened = try setup.open(setup.conversion, sharing: SharedGPU()) {

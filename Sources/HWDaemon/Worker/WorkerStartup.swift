@@ -12,9 +12,10 @@ public enum WorkerStartup {
     ///
     /// - Parameters:
     ///   - rehearse: warms up a worker that was started ahead of its session; see `rehearsal`.
-    ///   - serve: serves the session until its end, which ends the process.
-    public static func run(
-        _ kind: SessionKind, rehearse: () -> Void, serve: (AssignedSession) throws -> Void
+    ///   - serve: serves the session of a Create call with these parameters until its end, which ends the process.
+    public static func run<Method: ControlMethod>(
+        _ kind: SessionKind, _ method: Method.Type, rehearse: () -> Void,
+        serve: (AssignedSession, Method.Parameters) throws -> Void
     ) {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
             let text =
@@ -39,13 +40,15 @@ public enum WorkerStartup {
                 let connection = try PacketSocket.receiveWithFile(
                     from: WorkerDescriptor.broker, into: &bytes, deadline: MonotonicTime.now + startTimeout)
             else { exit(ExitStatus.ok.rawValue) }
-            let start = try JSON.decode(WorkerStart.self, from: bytes)
+            let assignment = try JSON.decode(SessionAssignment<Method.Parameters>.self, from: bytes)
+            let start = assignment.start
             let questions = BrokerQuestions()
             let ledger = MemoryLedger(kind, start.limits, process: memory, stats: stats, questions: questions)
             try serve(
                 AssignedSession(
                     kind, start, sandbox, stats: stats, memory: ledger,
-                    realTime: RealTimeShare(start.realTime, questions), connection: connection, signals: signals))
+                    realTime: RealTimeShare(start.realTime, questions), connection: connection, signals: signals),
+                assignment.parameters)
         } catch {
             // Before the Create reply the client only sees the connection close; the daemon logs this reason.
             let reason = "the \(kind.noun) process could not start: \(error)"
@@ -73,14 +76,11 @@ public enum WorkerStartup {
     /// pass: lazy tables, the JSON coder's metadata, page faults.
     public static func rehearsal<Method: ControlMethod>(
         _ method: Method.Type, _ parameters: Method.Parameters, encoders: [EncoderDescription] = []
-    ) -> WorkerStart? {
-        guard let call = try? VarlinkCall.encode(method: Method.method, parameters: parameters, upgrade: true),
-            let packet = try? JSON.encode(
-                WorkerStart(
-                    session: "", call: String(decoding: call, as: UTF8.self),
-                    snapshot: ProbeSnapshot(encoders: encoders, nodes: []), limits: WorkerLimits()))
-        else { return nil }
-        return try? JSON.decode(WorkerStart.self, from: packet)
+    ) -> SessionAssignment<Method.Parameters>? {
+        let start = WorkerStart(
+            session: "", snapshot: ProbeSnapshot(encoders: encoders, nodes: []), limits: WorkerLimits())
+        guard let packet = try? start.packet(with: parameters) else { return nil }
+        return try? JSON.decode(SessionAssignment<Method.Parameters>.self, from: packet)
     }
 
     /// The time in which the start packet follows the sandbox's.

@@ -11,10 +11,7 @@ struct RealTimeShareTests {
     private static func registry(_ limit: Int?, _ sessions: [(id: String, uid: UInt32)]) -> SessionRegistry {
         var registry = SessionRegistry(limits: .init(realTimePerUser: limit))
         for session in sessions {
-            registry.add(
-                SessionRegistry.Running(
-                    id: session.id, uid: session.uid, kind: .compression, pid: 4711, codec: "hevc", width: 64,
-                    height: 64, pixelFormat: "NV12", created: MonotonicTime(nanoseconds: 1)))
+            registry.add(.small(session.id, uid: session.uid))
         }
         return registry
     }

@@ -27,13 +27,11 @@ final class WorkerOfTest {
         channel = OwnedFD(near)
         let parameters = try JSON.decode(
             CreateCompressionSession.Parameters.self, from: Array(TestClient.parameters().utf8))
-        let call = try VarlinkCall.encode(
-            method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
         let start = WorkerStart(
-            session: "1", call: String(decoding: call, as: UTF8.self),
+            session: "1",
             snapshot: try BrokerHolder.shared.get().probe("{\"verify\":false}"), limits: limits)
         try PacketSocket.send(JSON.encode(SandboxRequest(policy: .codec)), to: near)
-        try PacketSocket.send(JSON.encode(start), file: served, to: near)
+        try PacketSocket.send(start.packet(with: parameters), file: served, to: near)
         process = try ChildProcess(
             spawning: "\(BrokerProcess.products)/hwdaemon-encoder",
             files: [

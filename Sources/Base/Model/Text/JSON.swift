@@ -31,8 +31,28 @@ public enum JSON {
         guard !isTooDeep(bytes) else {
             throw Fault(field: "", reason: "the document has more than \(maxDepth) nested levels")
         }
+        return try naming { try JSONDecoder().decode(type, from: Data(bytes)) }
+    }
+
+    /// A part of a document that was parsed with the rest, and is decoded once its type is known.
+    public struct Part {
+        private let decoder: any Decoder
+
+        /// A member of an object; nil where it is absent or null.
+        public init?<Key: CodingKey>(_ key: Key, of object: KeyedDecodingContainer<Key>) throws {
+            guard object.contains(key), try !object.decodeNil(forKey: key) else { return nil }
+            decoder = try object.superDecoder(forKey: key)
+        }
+
+        /// Decodes it; paths of fields begin at the document.
+        public func value<T: Decodable>(_ type: T.Type) throws(Fault) -> T {
+            try JSON.naming { try T(from: decoder) }
+        }
+    }
+
+    private static func naming<T>(_ decode: () throws -> T) throws(Fault) -> T {
         do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
+            return try decode()
         } catch let error as DecodingError {
             throw Fault(field: field(error), reason: describe(error))
         } catch {

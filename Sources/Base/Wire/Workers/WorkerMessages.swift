@@ -60,11 +60,16 @@ public struct SandboxRequest: Codable, Hashable, Sendable {
 }
 
 /// The broker's packet that assigns a session to a worker; the client's connection comes with it.
+public struct SessionAssignment<Parameters: Codable & Sendable>: Codable, Sendable {
+    public var start: WorkerStart
+    /// Those of the Create call, as the broker has decoded them.
+    public var parameters: Parameters
+}
+
+/// What a worker learns with its session besides the Create call.
 public struct WorkerStart: Codable, Sendable {
     /// The broker's id of the session.
     public var session: String
-    /// The JSON text of the Create call, as the client sent it.
-    public var call: String
     public var snapshot: ProbeSnapshot
     public var limits: WorkerLimits
     /// How to open the snapshot's hardware encoders.
@@ -82,18 +87,22 @@ public struct WorkerStart: Codable, Sendable {
     public var realTime: RealTimeDecision?
 
     public init(
-        session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
+        session: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
         hardware: [HardwareEncoder] = [], failures: [CodecFailure] = [], vulkan: VulkanHints = VulkanHints(),
         notices: [String] = []
     ) {
         self.notices = notices
         self.session = session
-        self.call = call
         self.snapshot = snapshot
         self.limits = limits
         self.hardware = hardware
         self.failures = failures
         self.vulkan = vulkan
+    }
+
+    /// The packet's text with the parameters of a Create call.
+    public func packet(with parameters: some Codable & Sendable) throws(SessionError) -> [UInt8] {
+        try JSON.encode(SessionAssignment(start: self, parameters: parameters))
     }
 }
 

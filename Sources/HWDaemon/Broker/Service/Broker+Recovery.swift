@@ -22,7 +22,7 @@ extension Broker {
         let id = worker.id
         do throws(SessionError) {
             guard !isStopping else { throw Refusal.shuttingDown.error }
-            var start = worker.start
+            var assignment = worker.assignment
             let failure = Self.failure(worker, end)
             guard let running = registry.running[id], failure != nil || Self.mayRepeat(worker, end) else {
                 throw SessionError(end.status, end.reason)
@@ -32,17 +32,16 @@ extension Broker {
                 worker.logger.warning(
                     "the session restarts without its hardware",
                     metadata: ["\(worker.kind.noun)": "\(failure.codecID)", "reason": "\(failure.reason)"])
-                start.failures.append(failure)
+                assignment.start.failures.append(failure)
             } else {
                 worker.logger.warning("the session restarts", metadata: ["reason": "\(end.reason)"])
+                assignment.isRepetition = true
             }
             let next: SessionWorker
             do throws(Refusal) {
                 next = try startWorker(
-                    start, worker.kind, converts: running.converts, mayTakeSpare: failure != nil,
-                    connection: connection.rawValue, worker.logger)
+                    assignment, mayTakeSpare: failure != nil, connection: connection.rawValue, worker.logger)
             } catch { throw error.error }
-            next.isRepetition = worker.isRepetition || failure == nil
             workers[id] = next
             var again = running
             again.pid = next.pid
@@ -57,14 +56,14 @@ extension Broker {
     }
 
     private static func mayRepeat(_ worker: SessionWorker, _ end: SessionEnd) -> Bool {
-        (end.cause == .killed || worker.neverAnswered) && worker.opening == nil && !worker.isRepetition
+        (end.cause == .killed || worker.neverAnswered) && worker.opening == nil && !worker.assignment.isRepetition
     }
 
     /// The hardware that ended the first worker; nil if it was opening none, or had to avoid it already.
     private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> CodecFailure? {
         guard let codecID = worker.opening,
-            worker.hardware.contains(codecID),
-            !worker.start.failures.contains(where: { $0.codecID == codecID })
+            worker.assignment.hardware.contains(codecID),
+            !worker.assignment.start.failures.contains(where: { $0.codecID == codecID })
         else { return nil }
         let reason =
             switch end.cause {

@@ -19,10 +19,10 @@ extension Broker {
     /// - Parameter registry: the sessions that count; without the one that the call continues.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit.
     func admitToHardware(
-        _ parameters: CreateCall, _ snapshot: ProbeSnapshot, beside registry: SessionRegistry
+        _ call: CreateCall, _ snapshot: ProbeSnapshot, beside registry: SessionRegistry
     ) throws(Refusal) {
-        guard parameters.hardwareRequirement == .required else { return }
-        let possible = possibleLoads(parameters, snapshot, registry)
+        guard call.hardwareRequirement == .required else { return }
+        let possible = possibleLoads(call, snapshot, registry)
         guard !possible.isEmpty, possible.allSatisfy(\.isFull) else { return }
         throw Refusal(
             .maxHardwareSessions, .videoEncoderNotAvailableNow,
@@ -33,19 +33,19 @@ extension Broker {
     ///
     /// - Parameter previous: the first hardware of the client's session, if that continues.
     func expectedHardware(
-        _ parameters: CreateCall, _ snapshot: ProbeSnapshot, previous: String?
+        _ call: CreateCall, _ snapshot: ProbeSnapshot, previous: String?
     ) -> String? {
-        guard parameters.hardwareRequirement != .none else { return nil }
-        let free = possibleLoads(parameters, snapshot, registry).filter { !$0.isFull }
+        guard call.hardwareRequirement != .none else { return nil }
+        let free = possibleLoads(call, snapshot, registry).filter { !$0.isFull }
         return GPULoad.leastLoaded(free.map(\.codecID), free, previous: previous)
     }
 
     /// The loads of the hardware that a call allows.
     private func possibleLoads(
-        _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ registry: SessionRegistry
+        _ call: CreateCall, _ snapshot: ProbeSnapshot, _ registry: SessionRegistry
     ) -> [HardwareLoad] {
-        let all = parameters.kind.hardware(prober.knowledge.hardwareEncoders, snapshot)
-        let allowed = parameters.hardware(among: all, snapshot)
+        let all = call.kind.hardware(prober.knowledge.hardwareEncoders, snapshot)
+        let allowed = call.hardware(among: all, snapshot)
         return loads(on: snapshot, registry).filter { allowed.contains($0.codecID) }
     }
 }

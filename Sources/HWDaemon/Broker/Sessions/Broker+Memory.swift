@@ -30,7 +30,7 @@ extension Broker {
     /// Grants a running session more memory if the limits allow it, and bounds its process by the size of its pictures.
     func grantMemory(_ request: MemoryRequest, to id: String) -> MemoryGrant {
         guard let session = registry.running[id] else { return MemoryGrant(granted: 0, bound: 0) }
-        let picture = max(request.picture, session.pictureBytes)
+        let picture = max(request.picture, session.facts.pictureBytes)
         let worker = workers[id]
         worker?.raiseMemoryBound(to: hasMemoryLimit ? memory(of: session.kind, picture: picture).bound : nil)
         let bound = worker.flatMap { $0.memoryBound == .max ? nil : $0.memoryBound }

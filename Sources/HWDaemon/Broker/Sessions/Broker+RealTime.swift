@@ -8,10 +8,10 @@ internal import Logging
 // Each user's share of sessions whose threads run before those of others (`RealTime`).
 extension Broker {
     /// Decides on a session that is about to start; the caller stores the decision with it.
-    func decideRealTime(_ parameters: CreateCall, uid: UInt32) -> RealTimeDecision? {
-        guard parameters.priority == .realTime else { return nil }
+    func decideRealTime(_ call: CreateCall, uid: UInt32) -> RealTimeDecision? {
+        guard call.priority == .realTime else { return nil }
         guard let refusal = registry.realTimeRefusal(uid: uid, leaving: leaving) else { return RealTimeDecision() }
-        metrics.lowered(parameters.kind)
+        metrics.lowered(call.kind)
         return RealTimeDecision(refusing: refusal)
     }
 

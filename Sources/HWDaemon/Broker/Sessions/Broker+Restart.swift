@@ -26,23 +26,23 @@ extension Broker {
 
     /// Calls `body` when the session that continues another may start, or refuses the call.
     func resume(
-        _ session: String, _ parameters: CreateCall, _ connection: ClientConnection,
+        _ session: String, _ call: CreateCall, _ connection: ClientConnection,
         _ body: @escaping (Restart) -> Void
     ) {
         let uid = connection.peer.uid
         do throws(Refusal) {
-            let past = try registry.resume(session, uid: uid, kind: parameters.kind, now: .now)
-            let all = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
-            let hardware = parameters.hardware(among: all, prober.knowledge.snapshot)
+            let past = try registry.resume(session, uid: uid, kind: call.kind, now: .now)
+            let all = call.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
+            let hardware = call.hardware(among: all, prober.knowledge.snapshot)
             let surroundings = RestartPolicy.Surroundings(
-                requiresHardware: parameters.hardwareRequirement == .required
-                    || parameters.namesHardware(among: all),
+                requiresHardware: call.hardwareRequirement == .required
+                    || call.namesHardware(among: all),
                 hardware: hardware,
                 neighbors: past.last?.failure.codecID.map { registry.neighbors(of: session, on: $0, now: .now) }
                     ?? 0)
             switch RestartPolicy.decide(past.map(\.failure), surroundings) {
             case .giveUp(let reason):
-                throw Refusal(.notResumable, parameters.kind.malfunction, reason)
+                throw Refusal(.notResumable, call.kind.malfunction, reason)
             case .restart(let avoiding, let maxDelay):
                 var restart = Restart(session: session, past: past, avoiding: avoiding)
                 guard maxDelay > 0 else { return body(restart) }
@@ -50,7 +50,7 @@ extension Broker {
                 _ = loop.after(.milliseconds(restart.delay)) { [restart] in body(restart) }
             }
         } catch {
-            refuse(error, parameters.kind, connection, sessionLogger(session, parameters, uid: uid))
+            refuse(error, call.kind, connection, sessionLogger(session, call.facts, uid: uid))
         }
     }
 }

@@ -62,16 +62,18 @@ extension Broker {
         let streamSize = (width: Int(clamping: worker?[.width] ?? 0), height: Int(clamping: worker?[.height] ?? 0))
         // Those of the daemon before come with the stream's size.
         let isKnown = session.kind.declaresSize || worker == nil
-        let size = isKnown ? (session.width, session.height) : streamSize
-        return SessionInfo(
-            session: session.id, kind: session.kind, pid: session.pid, uid: session.uid,
-            codec: session.codec, width: size.0, height: size.1, pixelFormat: session.pixelFormat,
-            codecID: session.codecID, usingHardware: session.usingHardware,
-            fallbackReason: session.fallbackReason, framesIn: framesIn, framesOut: framesOut,
-            bytesOut: counter(.bytesOut, session.id),
-            pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
-            ageMs: MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000,
-            memoryBytes: worker?.memoryUsed ?? adopted[session.id]?.memoryUsed ?? 0, grantedBytes: session.memory)
+        var info = SessionInfo(
+            session: session.id, kind: session.kind, pid: session.pid, uid: session.uid, codec: session.facts.codec)
+        (info.width, info.height) = isKnown ? (session.facts.width, session.facts.height) : streamSize
+        info.pixelFormat = session.facts.pixelFormat
+        (info.codecID, info.usingHardware) = (session.codecID, session.usingHardware)
+        info.fallbackReason = session.fallbackReason
+        (info.framesIn, info.framesOut, info.bytesOut) = (framesIn, framesOut, counter(.bytesOut, session.id))
+        info.pendingFrames = framesIn > framesOut ? framesIn - framesOut : 0
+        info.ageMs = MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000
+        info.memoryBytes = worker?.memoryUsed ?? adopted[session.id]?.memoryUsed ?? 0
+        info.grantedBytes = session.memory
+        return info
     }
 }
 

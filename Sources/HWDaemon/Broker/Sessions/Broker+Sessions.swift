@@ -9,27 +9,21 @@ internal import Logging
 extension Broker {
     /// Starts a session's worker, which replies to the call.
     func create(_ kind: SessionKind, _ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let parameters = try CreateCall(call, creating: kind)
-        let proceed = { [weak self] (snapshot: ProbeSnapshot) in
-            let request = CreateRequest(
-                call: call, parameters: parameters, snapshot: snapshot, connection: connection)
+        let call = try CreateCall(call, creating: kind)
+        let proceed = { [weak self] (snapshot: ProbeSnapshot, restart: Restart?) in
+            let request = CreateRequest(call: call, snapshot: snapshot, connection: connection, restart: restart)
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(request) }
         }
-        if let resumed = parameters.resumes {
-            return resume(resumed, parameters, connection) { [weak self] restart in
-                self?.prober.whenKnown { snapshot in
-                    let request = CreateRequest(
-                        call: call, parameters: parameters, snapshot: snapshot, connection: connection,
-                        restart: restart)
-                    connection.whenFlushed { self?.start(request) }
-                }
+        if let resumed = call.resumes {
+            return resume(resumed, call, connection) { [weak self] restart in
+                self?.prober.whenKnown { proceed($0, restart) }
             }
         }
-        switch parameters.hardwareRequirement {
-        case .none: prober.whenKnown(proceed)
-        case .preferred: prober.whenVerified(for: kind, isRequired: false, proceed)
-        case .required: prober.whenVerified(for: kind, isRequired: true, proceed)
+        switch call.hardwareRequirement {
+        case .none: prober.whenKnown { proceed($0, nil) }
+        case .preferred: prober.whenVerified(for: kind, isRequired: false) { proceed($0, nil) }
+        case .required: prober.whenVerified(for: kind, isRequired: true) { proceed($0, nil) }
         }
     }
 
@@ -38,13 +32,13 @@ extension Broker {
     /// - Parameter mayWait: whether it may wait for a place; calls that have waited longer come first.
     func start(_ request: CreateRequest, mayWait: Bool = true) {
         if mayWait { serveQueue() }
-        let (parameters, connection) = (request.parameters, request.connection)
+        let (call, connection) = (request.call, request.connection)
         let id = Self.newID()
-        let log = sessionLogger(id, parameters, uid: connection.peer.uid)
+        let log = sessionLogger(id, call.facts, uid: connection.peer.uid)
         do throws(Refusal) {
             let worker = try startAdmitted(request, id, log)
             var details: Logger.Metadata = ["client": "\(connection.peer.pid)"]
-            if !parameters.pixelFormat.isEmpty { details["format"] = "\(parameters.pixelFormat)" }
+            if !call.facts.pixelFormat.isEmpty { details["format"] = "\(call.facts.pixelFormat)" }
             worker.logger.info("session started", metadata: details)
             if let restart = request.restart, let past = restart.past.last {
                 worker.logger.notice(
@@ -60,7 +54,7 @@ extension Broker {
             connection.close()
         } catch {
             if mayWait, wait(request, because: error, log) { return }
-            refuse(error, parameters.kind, connection, log)
+            refuse(error, call.kind, connection, log)
         }
     }
 
@@ -71,9 +65,8 @@ extension Broker {
     @discardableResult
     func admit(_ request: CreateRequest) throws(Refusal) -> (memory: SessionMemory, registry: SessionRegistry) {
         guard !isStopping else { throw .shuttingDown }
-        let (parameters, uid) = (request.parameters, request.connection.peer.uid)
-        let memory = memory(
-            of: parameters.kind, picture: parameters.pictureBytes, converter: parameters.converter)
+        let (call, uid) = (request.call, request.connection.peer.uid)
+        let memory = memory(of: call.kind, picture: call.facts.pictureBytes, converter: call.converter)
         var asked = registry
         if let restart = request.restart {
             try registry.requireNotContinued(restart.session)
@@ -81,27 +74,27 @@ extension Broker {
         }
         asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try asked.admit(uid: uid, memory: memory.initial)
-        try admitToHardware(parameters, request.snapshot, beside: asked)
+        try admitToHardware(call, request.snapshot, beside: asked)
         return (memory, asked)
     }
 
     private func startAdmitted(
         _ request: CreateRequest, _ id: String, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
-        let (parameters, restart, before) = (request.parameters, request.restart, registry)
+        let (call, restart, before) = (request.call, request.restart, registry)
         let memory: SessionMemory
         (memory, registry) = try admit(request)
-        var start = workerStart(id, request.call, parameters, request.snapshot, memory)
+        var start = workerStart(id, call, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
-        start.realTime = decideRealTime(parameters, uid: request.connection.peer.uid)
-        start.notices = (restart?.notices(parameters.kind) ?? []) + [start.realTime?.refusal].compactMap(\.self)
+        start.realTime = decideRealTime(call, uid: request.connection.peer.uid)
+        start.notices = (restart?.notices(call.kind) ?? []) + [start.realTime?.refusal].compactMap(\.self)
         start.firstCodecID = restart?.past.first?.failure.codecID
-        if parameters.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
-        let expected = expectedHardware(parameters, request.snapshot, previous: start.firstCodecID)
+        if call.hardwareRequirement != .none { start.loads = loads(on: request.snapshot) }
+        let expected = expectedHardware(call, request.snapshot, previous: start.firstCodecID)
         let worker: SessionWorker
         do throws(Refusal) {
             worker = try startWorker(
-                start, parameters.kind, converts: parameters.converts,
+                SessionWorker.Assignment(start: start, parameters: call.parameters, facts: call.facts),
                 connection: request.connection.fileDescriptor, log)
         } catch {
             // Nothing has started, so no slot is returned.
@@ -109,40 +102,35 @@ extension Broker {
             throw error
         }
         workers[id] = worker
-        registry.add(
-            SessionRegistry.Running(
-                id: id, uid: request.connection.peer.uid, kind: parameters.kind, pid: worker.pid,
-                codec: parameters.codec, width: parameters.width, height: parameters.height,
-                pixelFormat: parameters.pixelFormat, converts: parameters.converts, created: .now,
-                pictureBytes: parameters.pictureBytes,
-                memory: memory.initial, frameRate: parameters.frameRate, expectedCodecID: expected,
-                past: restart?.past ?? [], continues: restart?.session,
-                isRealTime: start.realTime.map { $0.refusal == nil } ?? false))
-        if restart != nil, expected != nil, parameters.checksOutput { startOutputCheck(of: id) }
+        var session = SessionRegistry.Running(
+            id: id, uid: request.connection.peer.uid, pid: worker.pid, facts: call.facts)
+        (session.memory, session.expectedCodecID) = (memory.initial, expected)
+        (session.past, session.continues) = (restart?.past ?? [], restart?.session)
+        session.isRealTime = start.realTime.map { $0.refusal == nil } ?? false
+        registry.add(session)
+        if restart != nil, expected != nil, call.checksOutput { startOutputCheck(of: id) }
         return worker
     }
 
-    func sessionLogger(_ id: String, _ parameters: CreateCall, uid: UInt32) -> Logger {
+    func sessionLogger(_ id: String, _ facts: SessionFacts, uid: UInt32) -> Logger {
         var log = logger
         log[metadataKey: "session"] = "\(id)"
         log[metadataKey: "uid"] = "\(uid)"
-        log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
-        log[metadataKey: "codec"] = "\(parameters.codec)"
-        if parameters.kind.declaresSize { log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)" }
+        log[metadataKey: "kind"] = "\(facts.kind.rawValue)"
+        log[metadataKey: "codec"] = "\(facts.codec)"
+        if facts.kind.declaresSize { log[metadataKey: "size"] = "\(facts.width)x\(facts.height)" }
         return log
     }
 
     private func workerStart(
-        _ id: String, _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot,
-        _ memory: SessionMemory
+        _ id: String, _ call: CreateCall, _ snapshot: ProbeSnapshot, _ memory: SessionMemory
     ) -> WorkerStart {
-        let kind = parameters.kind
+        let kind = call.kind
         // A session that excludes hardware learns of none, so that no driver's needs or quirks loosen its sandbox.
-        let mayUseHardware = parameters.hardwareRequirement != .none
-        let stallFactor = Double(parameters.priority.stallFactor)
+        let mayUseHardware = call.hardwareRequirement != .none
+        let stallFactor = Double(call.priority.stallFactor)
         var start = WorkerStart(
-            session: id, call: String(decoding: call.bytes, as: UTF8.self),
-            snapshot: kind.relevantPart(of: snapshot, mayUseHardware: mayUseHardware),
+            session: id, snapshot: kind.relevantPart(of: snapshot, mayUseHardware: mayUseHardware),
             limits: WorkerLimits(
                 maxPoolBytes: settings.maxPoolBytesPerSession,
                 clientStallSeconds: settings.clientStallTimeout / .seconds(1),
@@ -168,27 +156,23 @@ extension Broker {
     ///
     /// - Parameter mayTakeSpare: whether its process may be one that was started ahead.
     func startWorker(
-        _ start: WorkerStart, _ kind: SessionKind, converts: Bool, mayTakeSpare: Bool = true, connection: Int32,
-        _ log: Logger
+        _ assignment: SessionWorker.Assignment, mayTakeSpare: Bool = true, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
-        let id = start.session
-        var start = start
-        let quirk = prober.knowledge.sandboxQuirk(kind.nodes(start.hardware, start.snapshot))
-        if let notice = quirk?.sandboxNotice, !start.notices.contains(notice) {
-            start.notices.insert(notice, at: 0)
+        var assignment = assignment
+        let (kind, id) = (assignment.facts.kind, assignment.start.session)
+        let quirk = prober.knowledge.sandboxQuirk(
+            kind.nodes(assignment.start.hardware, assignment.start.snapshot))
+        if let notice = quirk?.sandboxNotice, !assignment.start.notices.contains(notice) {
+            assignment.start.notices.insert(notice, at: 0)
         }
-        for notice in start.notices { log.notice("\(notice)") }
-        let hardware = kind.hardware(start.hardware, start.snapshot)
+        for notice in assignment.start.notices { log.notice("\(notice)") }
         // It runs no driver if the session has no hardware to choose and converts nothing.
         let sandbox = Confinement(settings, cache: driverCache).session(
-            runsDriver: !hardware.isEmpty || converts, user: try? PeerCredentials(of: connection).uid, quirk: quirk)
+            runsDriver: !assignment.hardware.isEmpty || assignment.facts.converts,
+            user: try? PeerCredentials(of: connection).uid, quirk: quirk)
         do {
             return try SessionWorker(
-                SessionWorker.Assignment(
-                    start: start, kind: kind, sandbox: sandbox,
-                    stallLimits: SessionWorker.StallLimits(
-                        software: .seconds(start.limits.softwareStallSeconds),
-                        hardware: .seconds(start.limits.hardwareStallSeconds))),
+                assignment, sandbox,
                 process: try takeProcess(kind, sandbox.mode, mayBeSpare: mayTakeSpare), connection: connection,
                 loop: loop, logger: log,
                 handlers: SessionWorker.Handlers(

@@ -9,8 +9,7 @@ internal import Logging
 extension Broker {
     /// A Create call whose session may start as soon as it is admitted.
     struct CreateRequest {
-        var call: VarlinkCall
-        var parameters: CreateCall
+        var call: CreateCall
         var snapshot: ProbeSnapshot
         var connection: ClientConnection
         var restart: Restart?
@@ -23,14 +22,14 @@ extension Broker {
     ///
     /// A live session does not wait: its frames would be late.
     func wait(_ request: CreateRequest, because refusal: Refusal, _ log: Logger) -> Bool {
-        let parameters = request.parameters
-        guard refusal.cause.isLimit, parameters.maxWait > .zero, parameters.priority != .realTime, !isStopping
+        let call = request.call
+        guard refusal.cause.isLimit, call.maxWait > .zero, call.priority != .realTime, !isStopping
         else {
             return false
         }
         let connection = request.connection
         let added = queue.append(
-            request, of: connection.peer.uid, for: connection.remainingWait ?? parameters.maxWait,
+            request, of: connection.peer.uid, for: connection.remainingWait ?? call.maxWait,
             because: refusal, now: .now)
         guard added else { return false }
         log.info("session waits", metadata: ["reason": "\(refusal.error.reason)"])
@@ -50,7 +49,7 @@ extension Broker {
         }
         let now = MonotonicTime.now
         for entry in queue.take(where: { $0.deadline <= now }) {
-            refuse(entry.work, entry.refusal.after(waiting: entry.work.parameters.maxWait))
+            refuse(entry.work, entry.refusal.after(waiting: entry.work.call.maxWait))
         }
         scheduleQueue()
     }
@@ -100,8 +99,8 @@ extension Broker {
     }
 
     private func refuse(_ request: CreateRequest, _ refusal: Refusal) {
-        let log = sessionLogger(Self.newID(), request.parameters, uid: request.connection.peer.uid)
-        refuse(refusal, request.parameters.kind, request.connection, log)
+        let log = sessionLogger(Self.newID(), request.call.facts, uid: request.connection.peer.uid)
+        refuse(refusal, request.call.kind, request.connection, log)
     }
 
     private func scheduleQueue() {

@@ -3,23 +3,16 @@ internal import HWDModel
 internal import HWDPolicy
 internal import HWDWire
 
-/// The fields of a Create call that the broker reads; the worker reads and checks the rest.
-///
-/// Texts are the client's until the worker has checked them, so they are cleaned here for lists and logs.
+/// A Create call: its parameters, which the worker gets as they are and checks, and what the broker reads of them.
 struct CreateCall {
-    let kind: SessionKind
-    var codec: String
-    /// Luma samples, for lists; 0 if the call does not declare a size.
-    var width = 0
-    var height = 0
-    /// Bytes of the session's largest picture, as `SessionMemory` counts them.
-    private(set) var pictureBytes: UInt64 = 0
+    /// The parameters of the kind's method.
+    private(set) var parameters: any Codable & Sendable
+    /// The JSON text, for a daemon that takes the call over.
+    let text: [UInt8]
+    private(set) var facts: SessionFacts
+    var kind: SessionKind { facts.kind }
     /// What its converter has of its own.
     private(set) var converter = ConverterMemory()
-    /// Whether it may convert or scale pictures, for which it may load a driver.
-    private(set) var converts = false
-    /// Empty if the call names none.
-    var pixelFormat = ""
     /// Decides whether the session waits until hardware is verified.
     var hardwareRequirement = HardwareRequirement.none
     /// The session that this one continues.
@@ -30,8 +23,6 @@ struct CreateCall {
     var priority = SessionPriority.normal
     /// Whether a hardware encoder's pictures are compared with their frames (`VerifyOutput`).
     private(set) var checksOutput = false
-    /// Frames a second, as far as the call declares them.
-    var frameRate = GPULoad.assumedRate
     /// The encoder or decoder that the client names, and the GPU that it must be on.
     private var codecID: String?
     private var gpu: String?
@@ -42,17 +33,19 @@ struct CreateCall {
     init(_ call: VarlinkCall, creating kind: SessionKind) throws(VarlinkError) {
         guard call.upgrade else { throw .invalidParameter("upgrade") }
         guard !call.oneway else { throw .invalidParameter("oneway") }
-        self.kind = kind
+        (text, facts) = (call.bytes, SessionFacts(kind))
         switch kind {
         case .compression:
-            codec = ""
-            try read(try call.checkedParameters(CreateCompressionSession.Parameters.self))
+            let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
+            self.parameters = parameters
+            try read(parameters)
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
-            codec = parameters.codec
-            pixelFormat = parameters.pixelFormat ?? ""
+            self.parameters = parameters
+            facts.codec = parameters.codec
+            facts.pixelFormat = parameters.pixelFormat ?? ""
             // Without a name the pictures have the decoder's own format, which is never RGB.
-            converts = !pixelFormat.isEmpty && PixelFormat(rawValue: pixelFormat)?.isRGB != false
+            facts.converts = !facts.pixelFormat.isEmpty && PixelFormat(rawValue: facts.pixelFormat)?.isRGB != false
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
             resumes = parameters.resumes
             (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
@@ -60,12 +53,13 @@ struct CreateCall {
             maxWait = try Self.wait(parameters.maxWaitMs)
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
+            self.parameters = parameters
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
                 if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
             }
-            (codec, resumes) = ("none", parameters.resumes)
+            (facts.codec, resumes) = ("none", parameters.resumes)
             maxWait = try Self.wait(parameters.maxWaitMs)
-            (width, height) = (parameters.width, parameters.height)
+            var (width, height) = (parameters.width, parameters.height)
             // The larger side bounds the process's memory.
             let target = (width: parameters.targetWidth ?? width, height: parameters.targetHeight ?? height)
             if SessionMemory.pictureBytes(width: target.width, height: target.height)
@@ -73,24 +67,28 @@ struct CreateCall {
             {
                 (width, height) = target
             }
-            pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
-            (converter, converts) = (Self.converter(parameters, target), true)
-            pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
+            setSize(width, height)
+            (converter, facts.converts) = (Self.converter(parameters, target), true)
+            facts.pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }
-        codec = codec.printable(maxBytes: 32)
-        pixelFormat = pixelFormat.printable(maxBytes: 32)
+        facts.codec = facts.codec.printable(maxBytes: 32)
+        facts.pixelFormat = facts.pixelFormat.printable(maxBytes: 32)
+    }
+
+    private mutating func setSize(_ width: Int, _ height: Int) {
+        (facts.width, facts.height) = (width, height)
+        facts.pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
     }
 
     private mutating func read(_ parameters: CreateCompressionSession.Parameters) throws(VarlinkError) {
-        codec = parameters.codec
-        (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
-        pictureBytes = SessionMemory.pictureBytes(width: width, height: height)
-        (converter, converts) = Self.conversion(parameters)
+        (facts.codec, facts.pixelFormat) = (parameters.codec, parameters.pixelFormat)
+        setSize(parameters.width, parameters.height)
+        (converter, facts.converts) = Self.conversion(parameters)
         hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
         resumes = parameters.resumes
         (codecID, gpu) = Self.restrictions(parameters.encoderSpecification, .encoderID)
         priority = SessionPriority(call: parameters.properties)
-        frameRate = Self.frameRate(parameters.properties)
+        facts.frameRate = Self.frameRate(parameters.properties)
         checksOutput =
             parameters.codec != CompressionRequest.alphaCodec
             && parameters.properties?[PropertyKey.verifyOutput.rawValue] != .string("off")

@@ -21,27 +21,18 @@ struct SessionRegistry {
 
     /// What the broker knows about a running session without its worker's counters.
     struct Running: Hashable, Sendable {
-        var id: String
-        var uid: UInt32
-        var kind: SessionKind
+        let id: String
+        let uid: UInt32
         var pid: Int32
-        var codec: String
-        var width: Int
-        var height: Int
-        var pixelFormat: String
-        /// Whether it may convert or scale pictures.
-        var converts = false
-        var created: MonotonicTime
+        var facts: SessionFacts
+        var kind: SessionKind { facts.kind }
+        let created: MonotonicTime
         /// The encoder, decoder or converter; nil until the worker reports it.
         var codecID: String?
         var usingHardware: Bool?
         var fallbackReason: String?
-        /// Bytes of a picture, as `SessionMemory` counts them; 0 until the worker reports them where Create does not.
-        var pictureBytes: UInt64 = 0
         /// Bytes of memory that were granted.
         var memory: UInt64 = 0
-        /// Frames a second, as far as Create declares them.
-        var frameRate = GPULoad.assumedRate
         /// The hardware that the worker is expected to choose.
         var expectedCodecID: String?
         /// How processes ended that served the same client session before, oldest first.
@@ -51,9 +42,8 @@ struct SessionRegistry {
         /// Whether its threads may run before others.
         var isRealTime = false
 
-        /// Luma samples of a picture; 0 until they are known.
-        var samples: Double {
-            kind.declaresSize ? Double(width) * Double(height) : SessionMemory.samples(ofPicture: pictureBytes)
+        init(id: String, uid: UInt32, pid: Int32, facts: SessionFacts, created: MonotonicTime = .now) {
+            (self.id, self.uid, self.pid, self.facts, self.created) = (id, uid, pid, facts, created)
         }
     }
 
@@ -91,7 +81,7 @@ struct SessionRegistry {
             guard session.kind != .transfer, let codecID = session.codecID ?? session.expectedCodecID else {
                 return nil
             }
-            return GPULoad.Use(codecID: codecID, pixelRate: session.samples * session.frameRate)
+            return GPULoad.Use(codecID: codecID, pixelRate: session.facts.samples * session.facts.frameRate)
         }
     }
 
@@ -251,7 +241,7 @@ struct SessionRegistry {
     ) -> Running? {
         let isFirst = running[id]?.codecID == nil
         running[id]?.codecID = codecID
-        if let pixelFormat { running[id]?.pixelFormat = pixelFormat }
+        if let pixelFormat { running[id]?.facts.pixelFormat = pixelFormat }
         running[id]?.usingHardware = usingHardware
         running[id]?.fallbackReason = fallbackReason
         return isFirst ? running[id] : nil
@@ -267,7 +257,7 @@ struct SessionRegistry {
         let usage = usage(of: session, uid: session.uid, now: now)
         let decision = limits.memory.decide(usage, needed: needed, wanted: wanted)
         running[id]?.memory = min(decision.granted ?? needed, MemoryQuota.maxSession)
-        running[id]?.pictureBytes = picture
+        running[id]?.facts.pictureBytes = picture
         let refusal = decision.obstacle.map {
             limits.memory.reason($0, usage, uid: session.uid, needed: needed)
         }

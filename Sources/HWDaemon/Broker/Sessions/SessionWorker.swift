@@ -20,20 +20,87 @@ final class SessionWorker {
     /// Time that a worker has to end once its client has hung up.
     private static let hangUpTimeout = Duration.seconds(5)
 
-    /// How long one codec call may take without progress.
-    struct StallLimits {
-        var software: Duration
-        var hardware: Duration
-    }
-
     /// The session that a worker serves.
     struct Assignment {
         var start: WorkerStart
-        var kind: SessionKind
-        var sandbox: SandboxRequest
-        /// The hardware limit applies to a worker that may open hardware until it reports which codec it uses: nothing
-        /// else takes long before that.
-        var stallLimits: StallLimits
+        /// Those of the Create call.
+        let parameters: any Codable & Sendable
+        let facts: SessionFacts
+        /// Whether its process replaces one that was killed or silent before it answered the call.
+        var isRepetition = false
+
+        /// The hardware that the worker may open, by id.
+        var hardware: Set<String> { facts.kind.hardware(start.hardware, start.snapshot) }
+
+        /// How long one codec call may take without progress.
+        ///
+        /// The hardware limit applies to a worker that may open hardware until it reports which codec it uses: nothing else
+        /// takes long before that.
+        func stallLimit(usingHardware: Bool) -> Duration {
+            .seconds(usingHardware ? start.limits.hardwareStallSeconds : start.limits.softwareStallSeconds)
+        }
+    }
+
+    /// How far the Create call is.
+    private enum Call: ~Copyable {
+        /// Not answered: the broker does it where the process ends first, on this copy of the client's connection.
+        case open(OwnedFD)
+        /// The process answers it with an error, or nobody waits for the answer.
+        case closed
+        /// The session was created.
+        case created
+
+        /// Closes an open call; returns the client's connection if it was one.
+        mutating func close(becoming next: consuming Call = .closed) -> OwnedFD? {
+            let before = consume self
+            self = next
+            return switch consume before {
+            case .open(let connection): connection
+            default: nil
+            }
+        }
+    }
+
+    /// Why the broker has killed the process.
+    private struct Kill {
+        enum Cause {
+            /// It made no progress, or broke a rule.
+            case stuck
+            /// It was silent before it had answered the call.
+            case neverAnswered
+            case wrongPictures
+            /// It went on after its client had hung up.
+            case abandoned
+        }
+
+        var cause: Cause
+        var error: SessionError
+    }
+
+    /// What the broker knows about the process's end.
+    private enum Ending {
+        case none
+        /// The process has reported it.
+        case reported(SessionError)
+        case killed(Kill, reported: SessionError?)
+
+        var reported: SessionError? {
+            switch self {
+            case .none, .killed(_, reported: nil): nil
+            case .reported(let error), .killed(_, let error?): error
+            }
+        }
+
+        var kill: Kill? { if case .killed(let kill, _) = self { kill } else { nil } }
+
+        /// Stores the first report.
+        mutating func report(_ error: SessionError) {
+            switch self {
+            case .none: self = .reported(error)
+            case .killed(let kill, reported: nil): self = .killed(kill, reported: error)
+            case .reported, .killed: break
+            }
+        }
     }
 
     /// What the owner does with a worker's reports and its end.
@@ -52,8 +119,9 @@ final class SessionWorker {
         var end: (SessionEnd) -> Void
     }
 
-    let id: String
-    let kind: SessionKind
+    let assignment: Assignment
+    var id: String { assignment.start.session }
+    var kind: SessionKind { assignment.facts.kind }
     let logger: Logger
     var pid: Int32 { child.pid }
 
@@ -61,56 +129,38 @@ final class SessionWorker {
     private let child: ChildProcess
     private let channel: WorkerProcess.Channel
     private let stats: StatsPage
-    /// Whether it replaces one that was killed or silent before it answered the call.
-    var isRepetition = false
-    /// Whether it was killed because it was silent before it answered the call.
-    private(set) var neverAnswered = false
+    private let handlers: Handlers
     /// The memory of its samples; nil of a process that gives none.
     private(set) var samples: SampleMemory?
     private let started = MonotonicTime.now
     private var work = SessionWork()
-    private let stallLimits: StallLimits
     private(set) var stallLimit: Duration
     private var stall: StallRule
     private var silence = SilenceRule()
-    private var isCreated = false
+    private var call = Call.closed
+    private var ending = Ending.none
     private var hangUpWatch: EventLoop.Watch?
     private var hangUpTimer: EventLoop.Timer?
-    private var isAbandoned = false
-    private var isWrong = false
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
-    /// The packet that assigned the session.
-    let start: WorkerStart
-    /// The hardware that the worker may open, by id.
-    let hardware: Set<String>
     /// The encoder or decoder whose driver the worker last reported to be opening.
     private(set) var opening: String?
-    /// A copy of the client's connection, held until the worker is about to reply on it.
-    private var unanswered: OwnedFD?
     private var packets = 0
     private var memoryRequests = 0
     /// Bytes of private memory that the process may have; the largest number for no bound.
     private(set) var memoryBound = UInt64.max
-    private var reported: SessionError?
-    private var stopped: SessionError?
-    private let handlers: Handlers
 
     /// Sends a worker its session and a copy of the client's connection; the caller closes its own.
     init(
-        _ assignment: Assignment, process: WorkerProcess, connection: Int32, loop: EventLoop, logger: Logger,
-        handlers: Handlers
+        _ assignment: Assignment, _ sandbox: SandboxRequest, process: WorkerProcess, connection: Int32,
+        loop: EventLoop, logger: Logger, handlers: Handlers
     ) throws {
-        start = assignment.start
-        kind = assignment.kind
-        stallLimits = assignment.stallLimits
-        id = start.session
+        self.assignment = assignment
         self.loop = loop
         self.handlers = handlers
-        hardware = kind.hardware(start.hardware, start.snapshot)
-        stallLimit = hardware.isEmpty ? stallLimits.software : stallLimits.hardware
-        stall = StallRule(
-            limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
+        let limits = assignment.start.limits
+        stallLimit = assignment.stallLimit(usingHardware: !assignment.hardware.isEmpty)
+        stall = StallRule(limit: stallLimit, clientLimit: .seconds(limits.clientStallSeconds) + .seconds(5))
         (stats, samples) = (process.stats, process.samples)
         child = process.child
         channel = process.channel
@@ -120,10 +170,11 @@ final class SessionWorker {
         do {
             let copy = try OwnedFD.duplicate(connection)
             hangUpWatch = try loop.watchHangUp(copy.rawValue) { [weak self] in self?.clientHungUp() }
-            unanswered = consume copy
-            if let bound = start.limits.privateBytes { limitMemory(to: bound) }
-            try PacketSocket.send(try JSON.encode(assignment.sandbox), to: channel.rawValue)
-            try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
+            call = .open(copy)
+            if let bound = limits.privateBytes { limitMemory(to: bound) }
+            try PacketSocket.send(try JSON.encode(sandbox), to: channel.rawValue)
+            let packet = try assignment.start.packet(with: assignment.parameters)
+            try PacketSocket.send(packet, file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
         } catch {
@@ -157,6 +208,16 @@ final class SessionWorker {
     /// Bytes that the untrusted process says the session takes, at most 16 TiB.
     var memoryUsed: UInt64 { min(stats[.memoryBytes], MemoryQuota.maxSession) }
 
+    private var isCreated: Bool {
+        switch call {
+        case .created: true
+        default: false
+        }
+    }
+
+    /// Whether it was killed because it was silent before it answered the call.
+    var neverAnswered: Bool { ending.kill?.cause == .neverAnswered }
+
     /// Whether the process says that it has answered the Create call.
     private var isAnswered: Bool { stats[.heartbeatNs] != 0 }
 
@@ -182,35 +243,35 @@ final class SessionWorker {
         let (now, pid) = (MonotonicTime.now.nanoseconds, child.pid)
         let use = { ProcessorUse(of: pid) }
         let silenceLimit =
-            isCreated ? stallLimit + Self.heartbeatMargin : stallLimits.hardware + Self.createMargin
+            isCreated
+            ? stallLimit + Self.heartbeatMargin : assignment.stallLimit(usingHardware: true) + Self.createMargin
         if stall.isStalled(reading, now: now, use: use) {
-            stop(SessionEnd.stall(after: stallLimit, kind))
+            kill(for: .stuck, SessionEnd.stall(after: stallLimit, kind))
         } else if silence.isSilent(reading, now: now, limit: silenceLimit, use: use) {
-            neverAnswered = !isCreated
-            stop(SessionEnd.silence(for: silenceLimit, isCreated: isCreated, kind))
+            kill(
+                for: isCreated ? .stuck : .neverAnswered,
+                SessionEnd.silence(for: silenceLimit, isCreated: isCreated, kind))
         }
     }
 
     /// Kills a worker whose encoder's pictures are wrong.
     func endForWrongPictures(_ fault: String) {
-        isWrong = isWrong || stopped == nil
-        stop(SessionError(kind.malfunction, "wrong pictures: \(fault)"))
+        kill(for: .wrongPictures, SessionError(kind.malfunction, "wrong pictures: \(fault)"))
     }
 
     private func clientHungUp() {
         hangUpTimer = loop.after(Self.hangUpTimeout) { [weak self] in
             guard let self else { return }
             // Nobody is left to answer.
-            unanswered = nil
-            isAbandoned = stopped == nil
-            stop(SessionEnd.hangUp(after: Self.hangUpTimeout, kind))
+            _ = takeUnanswered()
+            kill(for: .abandoned, SessionEnd.hangUp(after: Self.hangUpTimeout, kind))
         }
     }
 
     /// Kills the worker for a reason, unless it was killed for another.
-    private func stop(_ error: SessionError) {
-        guard stopped == nil else { return }
-        stopped = error
+    private func kill(for cause: Kill.Cause, _ error: SessionError) {
+        guard ending.kill == nil else { return }
+        ending = .killed(Kill(cause: cause, error: error), reported: ending.reported)
         logger.warning("killing the \(kind.noun) process", metadata: ["reason": "\(error.reason)"])
         kill(SIGKILL)
     }
@@ -248,7 +309,8 @@ final class SessionWorker {
         default: packets += 1
         }
         guard memoryRequests <= Self.maxMemoryRequests else {
-            stop(
+            kill(
+                for: .stuck,
                 SessionError(
                     kind.malfunction,
                     "the \(kind.noun) process asked for memory more than \(Self.maxMemoryRequests) times"))
@@ -270,15 +332,14 @@ final class SessionWorker {
         case .sample: break
         case .ended(let code, let reason):
             // If this comes before `created`, the worker itself replies to the call with the error.
-            unanswered = nil
-            reported = reported ?? SessionError(Status(rawValue: code), reason)
+            _ = takeUnanswered()
+            ending.report(SessionError(Status(rawValue: code), reason))
             if !isAnswered { handlers.unanswered() }
         case .created(_, let usingHardware, _, _):
-            unanswered = nil
-            isCreated = true
+            _ = call.close(becoming: .created)
             // Only hardware is checked.
             if !usingHardware { samples = nil }
-            stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
+            stallLimit = assignment.stallLimit(usingHardware: usingHardware)
             stall.setLimit(stallLimit)
             handlers.report(report)
         }
@@ -291,7 +352,7 @@ final class SessionWorker {
     }
 
     /// Returns the client's connection if the worker ended before it replied to the call; nil the second time.
-    func takeUnanswered() -> OwnedFD? { unanswered.take() }
+    func takeUnanswered() -> OwnedFD? { isCreated ? nil : call.close() }
 
     private func closeChannel() {
         if let channelWatch { loop.remove(channelWatch) }
@@ -309,15 +370,16 @@ final class SessionWorker {
         let forbidden = ForbiddenCalls(stats, exit)
         let memory = SessionEnd.Memory(used: stats[.privateBytes], bound: memoryBound)
         let error = SessionEnd.error(
-            reported: reported, stopped: stopped, exit: exit, kind, forbidden, memory: memory)
+            reported: ending.reported, stopped: ending.kill?.error, exit: exit, kind, forbidden, memory: memory)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         handlers.end(
             SessionEnd(
                 status: error.status, reason: error.reason, framesIn: stats[.framesIn],
                 framesOut: stats[.framesOut],
-                cause: isWrong
-                    ? .wrongPictures : SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
-                signal: signal, forbiddenCalls: forbidden, isAbandoned: isAbandoned,
+                cause: ending.kill?.cause == .wrongPictures
+                    ? .wrongPictures
+                    : SessionEnd.Cause(reported: ending.reported, stopped: ending.kill?.error, exit: exit),
+                signal: signal, forbiddenCalls: forbidden, isAbandoned: ending.kill?.cause == .abandoned,
                 isAnswered: isAnswered))
     }
 }

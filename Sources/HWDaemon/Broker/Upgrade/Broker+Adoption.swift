@@ -46,9 +46,9 @@ extension Broker {
                 finishAdopted(result, session.work)
             } else if workers[session.id] == nil {
                 registry.add(session.running)
-                let isFirst = adopted[session.id]?.codecID == nil
+                let isFirst = adopted[session.id]?.running.codecID == nil
                 adopted[session.id] = session
-                if isFirst, session.codecID != nil { metrics.sessionAdopted(session.running) }
+                if isFirst, session.running.codecID != nil { metrics.sessionAdopted(session.running) }
             }
         }
     }
@@ -70,7 +70,7 @@ extension Broker {
         logger.notice("the daemon before has ended", metadata: ["sessions": "\(adopted.count)"])
         for session in Array(adopted.values) {
             let end = SessionEnd(
-                status: session.kind.malfunction, reason: "the daemon that served the session has ended",
+                status: session.running.kind.malfunction, reason: "the daemon that served the session has ended",
                 framesIn: session.framesIn, framesOut: session.framesOut, cause: .vanished)
             finishAdopted(
                 SessionRegistry.Result(session: session.running, end: end, at: .now, isContinued: false),

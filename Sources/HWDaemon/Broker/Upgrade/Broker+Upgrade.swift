@@ -120,7 +120,7 @@ extension Broker {
     private func handCallsOver() {
         moveQueue { request, rest in
             let packet = HandoverPacket.call(
-                String(decoding: request.call.bytes, as: UTF8.self),
+                String(decoding: request.call.text, as: UTF8.self),
                 milliseconds: Int(max(rest, .zero) / .milliseconds(1)))
             return successor?.send(packet, file: request.connection.fileDescriptor) ?? .failed
         }
@@ -159,7 +159,9 @@ extension Broker {
         (handed.framesIn, handed.framesOut) = (worker[.framesIn], worker[.framesOut])
         (handed.bytesOut, handed.memoryUsed) = (worker[.bytesOut], worker.memoryUsed)
         if !session.kind.declaresSize {
-            (handed.width, handed.height) = (Int(clamping: worker[.width]), Int(clamping: worker[.height]))
+            (handed.running.facts.width, handed.running.facts.height) = (
+                Int(clamping: worker[.width]), Int(clamping: worker[.height])
+            )
         }
         return handed
     }

@@ -31,14 +31,6 @@ enum HandoverPacket: Codable {
 
 /// A session of the daemon before, which counts within the new one's limits, is listed and may be continued there.
 struct HandedSession: Codable, Hashable {
-    /// How a process ended that served the session before.
-    struct Past: Codable, Hashable {
-        var codecID: String?
-        var isHardware: Bool
-        var reason: String
-        var cause: SessionEnd.Cause
-    }
-
     /// How the session ended.
     struct End: Codable, Hashable {
         var status: Int32
@@ -51,56 +43,21 @@ struct HandedSession: Codable, Hashable {
         var at: UInt64
     }
 
-    var id: String
-    var uid: UInt32
-    var kind: SessionKind
-    var pid: Int32
-    var codec: String
-    /// Luma samples, as the stream or Create has them.
-    var width: Int
-    var height: Int
-    var pixelFormat: String
-    /// In monotonic nanoseconds.
-    var created: UInt64
-    var codecID: String?
-    var usingHardware: Bool?
-    var fallbackReason: String?
-    var pictureBytes: UInt64
-    /// Bytes that were granted, and bytes that it takes.
-    var memory: UInt64
-    var memoryUsed: UInt64
-    var past: [Past]
-    var framesIn: UInt64
-    var framesOut: UInt64
-    var bytesOut: UInt64
-    /// What decides on its GPU's load and on its process's sandbox; absent in packets of earlier versions.
-    var frameRate: Double?
-    var expectedCodecID: String?
-    var converts: Bool?
-    /// The session that it continues.
-    var continues: String?
-    /// Whether its threads may run before others.
-    var isRealTime: Bool?
+    /// What a registry has of it; its members are the packet's.
+    var running: SessionRegistry.Running
+    /// Bytes of memory that it takes.
+    var memoryUsed: UInt64 = 0
+    var framesIn: UInt64 = 0
+    var framesOut: UInt64 = 0
+    var bytesOut: UInt64 = 0
     /// Nil while it runs.
     var end: End?
-}
 
-extension HandedSession {
-    init(_ session: SessionRegistry.Running) {
-        self.init(
-            id: session.id, uid: session.uid, kind: session.kind, pid: session.pid, codec: session.codec,
-            width: session.width, height: session.height, pixelFormat: session.pixelFormat,
-            created: session.created.nanoseconds, codecID: session.codecID, usingHardware: session.usingHardware,
-            fallbackReason: session.fallbackReason, pictureBytes: session.pictureBytes, memory: session.memory,
-            memoryUsed: 0,
-            past: session.past.map {
-                Past(
-                    codecID: $0.failure.codecID, isHardware: $0.failure.isHardware, reason: $0.failure.reason,
-                    cause: $0.cause)
-            }, framesIn: 0, framesOut: 0, bytesOut: 0, frameRate: session.frameRate,
-            expectedCodecID: session.expectedCodecID, converts: session.converts, continues: session.continues,
-            isRealTime: session.isRealTime)
-    }
+    var id: String { running.id }
+
+    private enum CodingKeys: String, CodingKey { case memoryUsed, framesIn, framesOut, bytesOut, end }
+
+    init(_ session: SessionRegistry.Running) { running = session }
 
     init(_ result: SessionRegistry.Result) {
         self.init(result.session)
@@ -111,19 +68,24 @@ extension HandedSession {
             at: result.at.nanoseconds)
     }
 
-    /// The session as a registry has it.
-    var running: SessionRegistry.Running {
-        SessionRegistry.Running(
-            id: id, uid: uid, kind: kind, pid: pid, codec: codec, width: width, height: height,
-            pixelFormat: pixelFormat, converts: converts ?? false, created: MonotonicTime(nanoseconds: created),
-            codecID: codecID, usingHardware: usingHardware, fallbackReason: fallbackReason,
-            pictureBytes: pictureBytes, memory: memory, frameRate: frameRate ?? GPULoad.assumedRate,
-            expectedCodecID: expectedCodecID,
-            past: past.map {
-                SessionRegistry.Past(
-                    failure: RestartPolicy.Failure(
-                        codecID: $0.codecID, isHardware: $0.isHardware, reason: $0.reason), cause: $0.cause)
-            }, continues: continues, isRealTime: isRealTime ?? false)
+    init(from decoder: any Decoder) throws {
+        running = try SessionRegistry.Running(from: decoder)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        memoryUsed = try container.decode(UInt64.self, forKey: .memoryUsed)
+        framesIn = try container.decode(UInt64.self, forKey: .framesIn)
+        framesOut = try container.decode(UInt64.self, forKey: .framesOut)
+        bytesOut = try container.decode(UInt64.self, forKey: .bytesOut)
+        end = try container.decodeIfPresent(End.self, forKey: .end)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try running.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(memoryUsed, forKey: .memoryUsed)
+        try container.encode(framesIn, forKey: .framesIn)
+        try container.encode(framesOut, forKey: .framesOut)
+        try container.encode(bytesOut, forKey: .bytesOut)
+        try container.encodeIfPresent(end, forKey: .end)
     }
 
     /// Its result; nil while it runs.
@@ -143,7 +105,69 @@ extension HandedSession {
         var work = SessionWork()
         work.read(
             framesIn: framesIn, framesOut: framesOut, bytesOut: bytesOut,
-            age: MonotonicTime.now.nanoseconds(since: MonotonicTime(nanoseconds: created)))
+            age: MonotonicTime.now.nanoseconds(since: running.created))
         return work
+    }
+}
+
+extension SessionRegistry.Running: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case id, uid, pid, created, codecID, usingHardware, fallbackReason, memory, expectedCodecID, past, continues
+        case isRealTime
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: try container.decode(String.self, forKey: .id),
+            uid: try container.decode(UInt32.self, forKey: .uid),
+            pid: try container.decode(Int32.self, forKey: .pid), facts: try SessionFacts(from: decoder),
+            created: MonotonicTime(nanoseconds: try container.decode(UInt64.self, forKey: .created)))
+        codecID = try container.decodeIfPresent(String.self, forKey: .codecID)
+        usingHardware = try container.decodeIfPresent(Bool.self, forKey: .usingHardware)
+        fallbackReason = try container.decodeIfPresent(String.self, forKey: .fallbackReason)
+        memory = try container.decode(UInt64.self, forKey: .memory)
+        expectedCodecID = try container.decodeIfPresent(String.self, forKey: .expectedCodecID)
+        past = try container.decode([SessionRegistry.Past].self, forKey: .past)
+        continues = try container.decodeIfPresent(String.self, forKey: .continues)
+        isRealTime = try container.decodeIfPresent(Bool.self, forKey: .isRealTime) ?? false
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try facts.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(uid, forKey: .uid)
+        try container.encode(pid, forKey: .pid)
+        try container.encode(created.nanoseconds, forKey: .created)
+        try container.encodeIfPresent(codecID, forKey: .codecID)
+        try container.encodeIfPresent(usingHardware, forKey: .usingHardware)
+        try container.encodeIfPresent(fallbackReason, forKey: .fallbackReason)
+        try container.encode(memory, forKey: .memory)
+        try container.encodeIfPresent(expectedCodecID, forKey: .expectedCodecID)
+        try container.encode(past, forKey: .past)
+        try container.encodeIfPresent(continues, forKey: .continues)
+        try container.encode(isRealTime, forKey: .isRealTime)
+    }
+}
+
+extension SessionRegistry.Past: Codable {
+    private enum CodingKeys: String, CodingKey { case codecID, isHardware, reason, cause }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        failure = RestartPolicy.Failure(
+            codecID: try container.decodeIfPresent(String.self, forKey: .codecID),
+            isHardware: try container.decode(Bool.self, forKey: .isHardware),
+            reason: try container.decode(String.self, forKey: .reason))
+        cause = try container.decode(SessionEnd.Cause.self, forKey: .cause)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(failure.codecID, forKey: .codecID)
+        try container.encode(failure.isHardware, forKey: .isHardware)
+        try container.encode(failure.reason, forKey: .reason)
+        try container.encode(cause, forKey: .cause)
     }
 }

@@ -13,10 +13,7 @@ struct SessionRegistryTests {
     }
 
     private static func session(_ id: String, uid: UInt32, at seconds: UInt64 = 100) -> SessionRegistry.Running {
-        SessionRegistry.Running(
-            id: id, uid: uid, kind: .compression, pid: 4711, codec: "hevc", width: 64, height: 64,
-            pixelFormat: "NV12",
-            created: time(seconds))
+        .small(id, uid: uid, created: time(seconds))
     }
 
     private static let end = SessionEnd(status: .ok, reason: "closed", framesIn: 3, framesOut: 3)

@@ -67,10 +67,7 @@ struct SessionQueueTests {
         var registry = SessionRegistry(limits: .init())
         func add(_ uid: UInt32) throws(Refusal) {
             try registry.admit(uid: uid)
-            registry.add(
-                SessionRegistry.Running(
-                    id: "\(registry.running.count)", uid: uid, kind: .compression, pid: 1, codec: "hevc", width: 64,
-                    height: 64, pixelFormat: "NV12", created: Self.time(1)))
+            registry.add(.small("\(registry.running.count)", uid: uid, created: Self.time(1)))
         }
         for uid in UInt32(1000)...1003 { while (try? add(uid)) != nil {} }
         #expect(registry.running.count == 54)

@@ -15,9 +15,9 @@ struct MemoryQuotaTests {
     }
 
     private static func session(_ id: String, uid: UInt32, _ megabytes: UInt64) -> SessionRegistry.Running {
-        SessionRegistry.Running(
-            id: id, uid: uid, kind: .compression, pid: 1, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
-            created: MonotonicTime(nanoseconds: 1), memory: megabytes * mebibyte)
+        var session = SessionRegistry.Running.small(id, uid: uid)
+        session.memory = megabytes * mebibyte
+        return session
     }
 
     @Test("One user has half, all users together everything")
