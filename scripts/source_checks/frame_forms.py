@@ -2,7 +2,7 @@
 """The forms that a frame takes from a file to an encoder, which docs/architecture.md lists with the files that make them."""
 import re
 
-from source_checks.swift_code import code
+from .swift_code import code
 
 MAX_FORMS = 7
 TABLE = re.compile(r"^\| form \| made in \| holds \|\n\|[-|]+\|\n((?:\|.*\|\n)+)", re.MULTILINE)
@@ -15,6 +15,17 @@ def frame_forms(text):
         return None
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.group(1).splitlines()]
     return [(row[0], row[1]) for row in rows]
+
+
+def check(document, sources, complain):
+    """Complains of what is wrong with the table; returns the number of forms."""
+    forms = frame_forms(document)
+    if forms is None:
+        complain("docs/architecture.md has no table '| form | made in | holds |'")
+        return 0
+    for fault in faults(forms, sources):
+        complain(fault)
+    return len(forms)
 
 
 def faults(forms, sources):

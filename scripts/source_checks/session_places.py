@@ -30,8 +30,15 @@ def bodies(text, function):
             yield range(start, end_of_group(text, start))
 
 
+def check(document, sources, complain):
+    """Complains of what contradicts the table; returns the number of places."""
+    for fault in faults(document, sources):
+        complain(fault)
+    return len(list(table(document)))
+
+
 def faults(document, sources):
-    """What contradicts the table, given the texts of the Swift sources by their paths; `sources` holds both levels' folders."""
+    """What contradicts the table, given the texts of the Swift sources by their paths."""
     rows = list(table(document))
     levels = [level for level, _ in rows]
     if sorted(levels) != sorted(PRIMITIVES):

@@ -105,8 +105,8 @@ struct ReplayLogTests {
 
         var decoder = DecompressionReceiver(
             CreateDecompressionSession.Reply(
-                session: "a", decoderID: "b", usingHardware: false, fallbackReason: nil, width: 64, height: 64,
-                pixelFormat: "NV12", maxPacketsInFlight: 8, maxFramesInFlight: 8))
+                session: "a", decoderID: "b", usingHardware: false, width: 64, height: 64, pixelFormat: "NV12",
+                maxPacketsInFlight: 8, maxFramesInFlight: 8))
         try decoder.packets.grow(toHold: 16)
         for frameID in UInt64(1)...2 {
             _ = [UInt8](repeating: 1, count: 16).withUnsafeBytes { decoder.packets.store($0, frameID: frameID) }

@@ -323,6 +323,12 @@ extension ProbeKnowledge {
     /// The hardware encoders and decoders that sessions must avoid for now.
     func sessionFailures(now: MonotonicTime) -> [CodecFailure] { failures.present(now: now) }
 
+    /// The failures of hardware that a session of a kind would use.
+    func failures(of kind: SessionKind, _ snapshot: ProbeSnapshot) -> [CodecFailure] {
+        let hardware = kind.hardware(hardwareEncoders, snapshot)
+        return sessionFailures(now: .now).filter { hardware.contains($0.codecID) }
+    }
+
     /// Returns the nodes on which something failed temporarily and may work again, each once per failure period.
     mutating func takeNodesToRetry(among nodes: [String], now: MonotonicTime) -> [String] {
         failures.takeNodesToRetry(among: nodes, now: now)

@@ -23,48 +23,25 @@ extension Broker {
                     throw .interfaceNotFound(name)
                 }
                 connection.reply(reply)
-            case Probe.method: try probe(call, connection)
-            case ListEncoders.method:
-                prober.whenKnown { [weak self] snapshot in
-                    self?.reply(on: connection) { (replies) throws(SessionError) in try replies.encoders(snapshot) }
-                }
-            case ListDecoders.method: listDecoders(connection)
-            case IsHardwareEncodeSupported.method: try isEncodeSupported(call, connection)
-            case IsHardwareDecodeSupported.method: try isDecodeSupported(call, connection)
-            case IsStillEncodeSupported.method: try isStillEncodeSupported(call, connection)
-            case GetSupportedProperties.method: try supportedProperties(call, connection)
-            case GetSessionResult.method: try result(call, connection)
-            case ListSessions.method: list(connection)
+            case Probe.method: try probes.probe(call, connection)
+            case ListEncoders.method: probes.listEncoders(connection)
+            case ListDecoders.method: probes.listDecoders(connection)
+            case IsHardwareEncodeSupported.method: try probes.isEncodeSupported(call, connection)
+            case IsHardwareDecodeSupported.method: try probes.isDecodeSupported(call, connection)
+            case IsStillEncodeSupported.method: try probes.isStillEncodeSupported(call, connection)
+            case GetSupportedProperties.method: try probes.supportedProperties(call, connection)
+            case GetSessionResult.method: try sessions.result(call, connection)
+            case ListSessions.method:
+                connection.reply(with: ListSessions.Reply(sessions: sessions.list(for: connection.peer.uid)))
             case GetFeatures.method: connection.reply(ProtocolFeatures.encodedReply)
-            case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
+            case GetMetrics.method:
+                connection.reply(with: GetMetrics.Reply(metrics: context.metrics.text(present)))
             default:
                 guard let kind = SessionKind(createMethod: call.method) else { throw Self.unknown(call.method) }
-                try create(kind, call, connection)
+                try supervisor.create(kind, call, connection)
             }
         } catch {
             connection.reply(error)
-        }
-    }
-
-    /// Sends a cached reply.
-    func reply(
-        on connection: ClientConnection, _ encode: (inout CachedReplies) throws(SessionError) -> [UInt8]
-    ) {
-        do throws(SessionError) {
-            connection.reply(try encode(&replies))
-        } catch {
-            connection.reply(VarlinkError(error))
-        }
-    }
-
-    private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).codecID
-        prober.whenKnown { snapshot in
-            do throws(SessionError) {
-                connection.reply(try SupportedProperties.encodedReply(codecID: codecID, snapshot))
-            } catch {
-                connection.reply(VarlinkError(error))
-            }
         }
     }
 
@@ -79,14 +56,9 @@ extension Broker {
 
     /// The metrics' values at this moment.
     private var present: Metrics.Present {
-        Metrics.Present(
-            now: .now, running: registry.running.count, waiting: queue.entries.count, connections: connectionCount,
-            work: workers.values.map { $0.workSoFar() } + adopted.values.map(\.work), limits: registry.limits,
-            memory: (
-                granted: registry.running.values.reduce(0) { $0 &+ $1.memory },
-                used: workers.values.reduce(0) { $0 &+ $1.memoryUsed }
-                    &+ adopted.values.reduce(0) { $0 &+ $1.memoryUsed }
-            ),
-            refusedConnections: listener?.refusedCount ?? 0)
+        var present = sessions.present
+        present.waiting = places.waitingCount
+        (present.connections, present.refusedConnections) = connectionCounts
+        return present
     }
 }

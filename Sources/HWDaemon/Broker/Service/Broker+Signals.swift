@@ -17,7 +17,7 @@ extension Broker {
         while let signal = try? signals.next() {
             switch signal {
             case SIGHUP: reload()
-            case SIGUSR2: upgrade()
+            case SIGUSR2: upgrades.start()
             default: advanceShutdown(SessionEnd.signalName(signal))
             }
         }
@@ -25,74 +25,67 @@ extension Broker {
 
     /// Ends a private daemon whose owner has ended: nobody is left to wait for its sessions.
     func ownerEnded() {
-        guard phase != .ending else { return }
+        guard context.phase != .ending else { return }
         logger.notice("the process that started this daemon has ended: stopping")
-        if phase == .serving { drain() }
-        if phase == .draining { endSessions() }
+        if context.phase == .serving { drain() }
+        if context.phase == .draining { endSessions() }
     }
 
     /// Moves to the next stage of the shutdown.
     private func advanceShutdown(_ signal: String) {
-        switch phase {
+        let count: Logger.Metadata = ["sessions": "\(sessions.workers.count)"]
+        switch context.phase {
         case .serving, .relieved:
-            logger.notice("\(signal): stopping", metadata: ["sessions": "\(workers.count)"])
+            logger.notice("\(signal): stopping", metadata: count)
             drain()
         case .draining:
-            logger.notice("\(signal) again: ending the sessions", metadata: ["sessions": "\(workers.count)"])
+            logger.notice("\(signal) again: ending the sessions", metadata: count)
             endSessions()
         case .ending:
-            logger.notice("\(signal) again: killing the workers", metadata: ["sessions": "\(workers.count)"])
-            for worker in workers.values { worker.kill(SIGKILL) }
+            logger.notice("\(signal) again: killing the workers", metadata: count)
+            sessions.kill(SIGKILL)
         }
     }
 
     /// Refuses new sessions and waits `DrainTimeout` for the running ones.
     func drain() {
         // A new daemon that does not serve yet ends by itself.
-        if phase == .serving { successor = nil }
-        phase = .draining
-        let timeout = settings.drainTimeout + Self.endTimeout + Self.killTimeout + .seconds(1)
+        if context.phase == .serving { upgrades.cancel() }
+        context.phase = .draining
+        let drainTimeout = context.settings.drainTimeout
+        let timeout = drainTimeout + Self.endTimeout + Self.killTimeout + .seconds(1)
         manager.notify("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
         reportStatus()
-        // Clients may wait for the next daemon on a service manager's socket; on the daemon's own they are refused.
-        if socket == nil || configuration.isPrivate { stopListening() }
-        refuseWaitingProbes()
-        refuseQueue()
-        prober.stop()
-        for spare in spares.values { spare.stop() }
-        guard !workers.isEmpty || predecessor != nil, settings.drainTimeout > .zero else { return endSessions() }
-        predecessor?.send(.stop(now: false))
-        _ = loop.after(settings.drainTimeout) { [weak self] in
-            guard let self, phase == .draining else { return }
-            logger.notice("sessions have not finished in time", metadata: ["sessions": "\(workers.count)"])
+        if !keepsListening { stopListening() }
+        refuseWaiting()
+        supervisor.spares.stop()
+        guard !sessions.workers.isEmpty || upgrades.hasPredecessor, drainTimeout > .zero else {
+            return endSessions()
+        }
+        upgrades.stopPredecessor(now: false)
+        _ = loop.after(drainTimeout) { [weak self] in
+            guard let self, context.phase == .draining else { return }
+            logger.notice(
+                "sessions have not finished in time", metadata: ["sessions": "\(sessions.workers.count)"])
             endSessions()
         }
     }
 
     /// Ends the daemon if it waits for sessions to finish and none is left.
     func endIfDrained() {
-        if phase == .draining, workers.isEmpty, predecessor == nil { endSessions() }
-    }
-
-    func stopListening() {
-        listener?.stop()
-        listener = nil
-        socket?.remove()
+        if context.phase == .draining, sessions.workers.isEmpty, !upgrades.hasPredecessor { endSessions() }
     }
 
     /// Ends the sessions: workers get SIGTERM, later SIGKILL.
     func endSessions() {
-        phase = .ending
-        predecessor?.send(.stop(now: true))
+        context.phase = .ending
+        probes.stop()
+        upgrades.stopPredecessor(now: true)
         reportStatus()
         stopListening()
-        for worker in workers.values { worker.kill(SIGTERM) }
+        sessions.kill(SIGTERM)
         _ = loop.after(Self.endTimeout) { [weak self] in
-            guard let self else { return }
-            for worker in workers.values {
-                worker.logger.warning("the \(worker.kind.noun) process did not end when asked to; killing it")
-                worker.kill(SIGKILL)
-            }
+            self?.sessions.kill(SIGKILL) { "the \($0.kind.noun) process did not end when asked to; killing it" }
         }
         _ = loop.after(Self.endTimeout + Self.killTimeout) { [weak self] in
             // Not even SIGKILL ends a process in an uninterruptible driver call.
@@ -105,7 +98,7 @@ extension Broker {
 
     /// Stops the loop once no child is left.
     private func stopWhenIdle() {
-        guard workers.isEmpty, prober.isIdle, predecessor == nil else {
+        guard sessions.workers.isEmpty, probes.prober.isIdle, !upgrades.hasPredecessor else {
             _ = loop.after(.milliseconds(5)) { [weak self] in self?.stopWhenIdle() }
             return
         }
@@ -114,61 +107,33 @@ extension Broker {
 
     /// Reads the configuration again; if a line is wrong, nothing changes.
     private func reload() {
-        guard phase == .serving else { return }
+        guard context.phase == .serving else { return }
         manager.notify("RELOADING=1", "MONOTONIC_USEC=\(MonotonicTime.now.nanoseconds / 1000)")
         do throws(ConfigurationFault) {
-            apply(try configuration.files.load())
-            metrics.reloaded(true)
+            apply(try context.configuration.files.load())
+            context.metrics.reloaded(true)
             rejectedConfiguration = nil
             logger.notice("SIGHUP: read the configuration again")
-            if let warning = Confinement(settings).warning { logger.warning("\(warning)") }
+            if let warning = Confinement(context.settings).warning { logger.warning("\(warning)") }
         } catch {
-            metrics.reloaded(false)
+            context.metrics.reloaded(false)
             rejectedConfiguration = error.summary
             for line in error.lines { logger.error("\(line)") }
             logger.error("SIGHUP: the old configuration stays")
         }
         manager.notify("READY=1")
         reportStatus()
-        // A round of probes in progress may still cover devices that the new configuration excludes.
-        let wasProbing = !prober.isIdle
-        runProbe { [weak self] _ in
-            if wasProbing { self?.runProbe { _ in } }
-            self?.verifyVulkan()
-        }
+        probes.probeAgain()
     }
 
     /// Applies settings to new sessions.
     private func apply(_ new: Settings) {
-        settings = new
-        registry.limits = SessionRegistry.Limits(new, isPrivate: configuration.isPrivate)
-        if !hasMemoryLimit {
-            for worker in workers.values { worker.raiseMemoryBound(to: nil) }
-        }
-        prober.reconfigure(
-            timeout: new.probeTimeout, confinement: Confinement(new, cache: driverCache),
-            deviceList: Configuration.deviceList(new))
-        nodeWatch?.refresh()
-        for spare in spares.values {
-            spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)
-        }
-        prepareSpares()
+        context.settings = new
+        sessions.applyLimits()
+        probes.reconfigure()
+        supervisor.spares.change()
         closeIdleConnections()
-        serveQueue()
+        places.serve()
         StandardErrorLog.setLevel(new.logLevel)
-    }
-}
-
-extension SessionRegistry.Limits {
-    /// The limits that an administrator sets.
-    ///
-    /// - Parameter isPrivate: whether the daemon serves its own user only; limits between users do not apply.
-    init(_ settings: Settings, isPrivate: Bool) {
-        let memory = settings.maxMemory.resolved(available: MemoryLimit.available)
-        self.init(
-            quota: UserQuota(total: settings.maxSessions, perUser: settings.maxSessionsPerUser),
-            memory: MemoryQuota(total: memory, isForOneUser: isPrivate),
-            realTimePerUser: isPrivate
-                ? nil : settings.maxRealTimeSessionsPerUser.resolved(processors: Broker.processors))
     }
 }

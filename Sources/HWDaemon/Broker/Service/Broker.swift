@@ -5,67 +5,29 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The broker: listens, authenticates callers, admits sessions, starts and supervises workers, and keeps metrics.
+/// The broker: listens, authenticates callers, dispatches their calls, and ends with the sessions.
 ///
-/// It has one thread and makes no blocking call, so that no client or worker can delay the others.
+/// Its parts do the rest: `SessionTable` knows the sessions, `SessionPlaces` has room for them, `SessionSupervisor` starts their
+/// processes, `ProbeService` knows the machine, and `UpgradeController` changes daemons. There is one thread and no blocking
+/// call, so that no client or worker can delay the others.
 final class Broker {
-    /// The stages of a shutdown.
-    enum Phase {
-        case serving
-        /// Another daemon serves in its place; sessions and the calls that it has received are finished.
-        case relieved
-        /// Running sessions may finish; new ones are refused.
-        case draining
-        /// Workers are asked to end, then killed.
-        case ending
-    }
-
-    let configuration: Configuration
-    let driverCache: DriverCache
+    let context: BrokerContext
+    let sessions: SessionTable
+    let places: SessionPlaces
+    let supervisor: SessionSupervisor
+    let probes: ProbeService
+    private(set) lazy var upgrades = UpgradeController(context, sessions, places, manager: manager, host: self)
     let manager: ServiceManager
-    let logger: Logger
-    let loop: EventLoop
-    let prober: Prober
-    let spares: [SessionKind: SpareWorker]
-    let user = geteuid()
     let signals: SignalFD
-    var socket: SocketFile?
-    var settings: Settings
-    var registry: SessionRegistry
-    var metrics = Metrics(now: .now)
-    var workers: [String: SessionWorker] = [:]
-    /// What checks the output of hardware encoders, by session.
-    var outputChecks: [String: OutputCheck] = [:]
-    /// Sessions for which such a process did not start.
-    var uncheckedOutputs: Set<String> = []
-    var waiters = ResultWaiters()
-    /// Create calls that wait for a place.
-    var queue = SessionQueue<CreateRequest>()
-    var queueTimer: EventLoop.Timer?
-    var replies = CachedReplies()
-    /// Nil in private daemons, and once another daemon serves.
-    var nodeWatch: NodeWatch?
-    var waitingProbes = WaitingProbes()
-    var phase = Phase.serving
+    var loop: EventLoop { context.loop }
+    var logger: Logger { context.logger }
     /// What is wrong with the configuration that the last reload rejected; nil where it succeeded.
     var rejectedConfiguration: String?
-    var listener: Listener?
-    var isStopping: Bool { phase == .draining || phase == .ending }
-    /// The daemon that replaces this one.
-    var successor: Successor?
-    /// Ids of ended sessions whose results it has.
-    var reportedResults: Set<String> = []
-    /// Why the last upgrade failed.
-    var failedUpgrade: String?
-    /// The daemon that this one replaced, while it finishes its sessions.
-    var predecessor: Predecessor?
-    /// Those sessions, as last reported.
-    var adopted: [String: HandedSession] = [:]
-
+    private var socket: SocketFile?
+    private var listener: Listener?
     private var signalWatch: EventLoop.Watch?
     private let lifetime: LifetimeWatch?
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
-    private var supervision: EventLoop.Timer?
     private var idleCheck: EventLoop.Timer?
 
     /// Listens; connections are served from `run` on.
@@ -73,22 +35,14 @@ final class Broker {
         _ configuration: Configuration, _ settings: Settings, manager: ServiceManager, signals: SignalFD,
         logger: Logger
     ) throws(SystemError) {
-        self.configuration = configuration
-        self.settings = settings
         self.manager = manager
         self.signals = signals
-        self.logger = logger
-        driverCache = DriverCache(isPrivate: configuration.isPrivate)
-        registry = SessionRegistry(limits: SessionRegistry.Limits(settings, isPrivate: configuration.isPrivate))
-        loop = try EventLoop()
-        prober = Prober(
-            ProbeQueue(
-                libexec: configuration.libexec, timeout: settings.probeTimeout,
-                confinement: Confinement(settings, cache: driverCache), loop: loop),
-            cache: ProbeCache(folder: ProbeCache.folder(isPrivate: configuration.isPrivate)),
-            deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
-        spares = Self.makeSpares(configuration, settings, loop)
-        lifetime = try LifetimeWatch(configuration.lifetime, loop: loop)
+        context = try BrokerContext(configuration, settings, logger: logger)
+        sessions = SessionTable(context)
+        probes = ProbeService(context)
+        places = SessionPlaces(context, sessions) { [prober = probes.prober] in prober.knowledge }
+        supervisor = SessionSupervisor(context, sessions, places, probes.prober)
+        lifetime = try LifetimeWatch(configuration.lifetime, loop: context.loop)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):
@@ -100,47 +54,25 @@ final class Broker {
             socket = configuration.isPrivate ? SocketFile(inherited: number) : nil
         }
         listener = try Listener(
-            file, loop: loop, logger: logger, onlyUser: configuration.isPrivate ? user : nil
+            file, loop: loop, logger: logger, onlyUser: configuration.isPrivate ? geteuid() : nil
         ) { [weak self] file, peer in
             self?.serve(file, peer)
         }
         lifetime?.onEnd = { [weak self] in self?.ownerEnded() }
-        prober.forbade = { [weak self] in self?.metrics.forbade($0, "probe") }
-        prober.refused = { [weak self] in self?.metrics.refused($0) }
-        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
-    }
-
-    private static func makeSpares(
-        _ configuration: Configuration, _ settings: Settings, _ loop: EventLoop
-    ) -> [SessionKind: SpareWorker] {
-        let kinds = SessionKind.allCases.filter { $0.sparePolicy != .never }
-        return Dictionary(
-            uniqueKeysWithValues: kinds.map { kind in
-                let spare = SpareWorker(
-                    executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
-                    sandbox: settings.sandbox, givesSamples: kind == .compression,
-                    refills: !configuration.isPrivate, delay: kind.spareDelay, loop: loop)
-                return (kind, spare)
-            })
-    }
-
-    /// Starts the spare of the expected session, else those that do not wait for a first session of their kind.
-    func prepareSpares() {
-        if let expected = configuration.expected {
-            spares[expected]?.prepare()
-        } else {
-            for (kind, spare) in spares where kind.sparePolicy == .always { spare.prepare() }
+        supervisor.hasStarted = { [weak self] in self?.reportStatus() }
+        supervisor.hasEnded = { [weak self] in
+            self?.upgrades.reportResult()
+            self?.placesAreFree()
+            self?.endIfDrained()
         }
+        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 
     /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
-        // Before the probe, so that a node that comes meanwhile is noticed.
-        watchNodes()
-        // In the background, so that a driver that hangs does not delay the start.
-        runProbe { [weak self] _ in self?.verifyVulkan() }
-        prepareSpares()
-        if configuration.isPrivate { socket?.removeStaleNeighbors() }
+        probes.start()
+        supervisor.spares.prepare()
+        if context.isPrivate { socket?.removeStaleNeighbors() }
         manager.notify("READY=1")
         reportStatus()
         sendWatchdogPing()
@@ -149,28 +81,8 @@ final class Broker {
         logger.notice("stopped")
     }
 
-    /// Probes the machine, or one node, and counts the time it takes.
-    func runProbe(
-        device: String? = nil, _ verification: ProbeRequest.Verification = .startup,
-        _ body: @escaping (ProbeSnapshot) -> Void
-    ) {
-        let start = MonotonicTime.now
-        prober.probe(device: device, verification) { [weak self] snapshot in
-            self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
-            body(snapshot)
-        }
-    }
-
-    /// Verifies Vulkan's devices in the background, so that sessions avoid those that convert incorrectly and drivers
-    /// that crash.
-    func verifyVulkan() {
-        // Without a GPU, sessions use Vulkan only on request; private daemons skip this to start faster.
-        guard !configuration.isPrivate, Devices.hasGPU(nodes: prober.nodes) else { return }
-        prober.verifyInBackground(.vulkan)
-    }
-
-    /// Connections that were not handed to a worker.
-    var connectionCount: Int { connections.count }
+    /// Connections that were not handed to a worker, and those refused because there were too many.
+    var connectionCounts: (open: Int, refused: UInt64) { (connections.count, listener?.refusedCount ?? 0) }
 
     /// Pings the service manager's watchdog from the event loop, so that a blocked loop misses its ping.
     private func sendWatchdogPing() {
@@ -179,30 +91,9 @@ final class Broker {
         _ = loop.after(interval) { [weak self] in self?.sendWatchdogPing() }
     }
 
-    /// Sends the service manager the status that `systemctl status` shows.
-    func reportStatus() {
-        let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
-        switch phase {
-        case .serving, .relieved:
-            let rejected = rejectedConfiguration.map {
-                " The configuration was rejected, the one before stays: \($0)"
-            }
-            let failed = failedUpgrade.map {
-                " The upgrade failed, this daemon goes on: the new one did not start: \($0)"
-            }
-            let former = adopted.isEmpty ? "" : " The daemon before finishes \(adopted.count)."
-            manager.notify("STATUS=Serving \(sessions).\(former)\(rejected ?? "")\(failed ?? "")")
-        case .draining: manager.notify("STATUS=Waiting for \(sessions) to finish.")
-        case .ending: manager.notify("STATUS=Ending \(sessions).")
-        }
-    }
-
-    /// Connections that were not handed to a worker.
-    var openConnections: [ClientConnection] { Array(connections.values) }
-
     /// Serves a connection that was accepted, or that the daemon before has handed over.
     @discardableResult
-    func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) -> ClientConnection? {
+    private func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) -> ClientConnection? {
         var logger = logger
         logger[metadataKey: "uid"] = "\(peer.uid)"
         logger[metadataKey: "client"] = "\(peer.pid)"
@@ -224,33 +115,86 @@ final class Broker {
     private func forget(_ connection: ClientConnection) {
         connections[ObjectIdentifier(connection)] = nil
         listener?.connectionClosed(uid: connection.peer.uid)
-        stopWaiting(connection)
-        for timer in waiters.remove(connection) { loop.cancel(timer) }
+        places.stopWaiting(connection)
+        sessions.stopWaiting(connection)
     }
 
     /// Closes connections that have been idle for too long, at intervals while there are any.
     func closeIdleConnections() {
-        guard idleCheck == nil, !connections.isEmpty, settings.idleTimeout > .zero else { return }
-        idleCheck = loop.after(min(.seconds(1), settings.idleTimeout / 4)) { [weak self] in
+        let timeout = context.settings.idleTimeout
+        guard idleCheck == nil, !connections.isEmpty, timeout > .zero else { return }
+        idleCheck = loop.after(min(.seconds(1), timeout / 4)) { [weak self] in
             guard let self else { return }
             idleCheck = nil
             // A reload may have switched the timeout off meanwhile.
-            if settings.idleTimeout > .zero {
-                for connection in Array(connections.values) { connection.closeIfIdle(for: settings.idleTimeout) }
+            let timeout = context.settings.idleTimeout
+            if timeout > .zero {
+                for connection in Array(connections.values) { connection.closeIfIdle(for: timeout) }
             }
             closeIdleConnections()
         }
     }
 
-    /// Checks the workers for stalls at intervals while there are any.
-    func supervise() {
-        guard supervision == nil, !workers.isEmpty else { return }
-        let interval = min(Duration.seconds(1), settings.stallTimeout / 4, settings.hardwareStallTimeout / 4)
-        supervision = loop.after(interval) { [weak self] in
-            guard let self else { return }
-            supervision = nil
-            for worker in workers.values { worker.checkStall() }
-            supervise()
+    /// Stops listening; the socket's file is removed where it is this daemon's.
+    func stopListening() {
+        listener?.stop()
+        listener = nil
+        socket?.remove()
+    }
+
+    /// Whether new calls are refused while the daemon drains; on a service manager's socket clients wait for the next daemon.
+    var keepsListening: Bool { socket != nil && !context.isPrivate }
+}
+
+// What an upgrade needs.
+extension Broker: UpgradeHost {
+    var listeningSocket: (file: Int32, path: String?)? {
+        listener.map { (file: $0.fileDescriptor, path: socket?.path) }
+    }
+
+    var openConnections: [ClientConnection] { Array(connections.values) }
+
+    func own(socket path: String?) { socket = path.flatMap { SocketFile($0) } }
+
+    func adopt(_ file: consuming OwnedFD) -> ClientConnection? {
+        guard let peer = try? PeerCredentials(of: file.rawValue) else { return nil }
+        listener?.connectionAdopted(uid: peer.uid)
+        return serve(file, peer)
+    }
+
+    func stopServing() {
+        socket = nil
+        stopListening()
+        supervisor.spares.stop()
+        probes.stopWatching()
+    }
+
+    func refuseWaiting() {
+        probes.stop()
+        places.refuseAll()
+    }
+
+    func placesAreFree() {
+        reportStatus()
+        places.serve()
+    }
+
+    /// Sends the service manager the status that `systemctl status` shows.
+    func reportStatus() {
+        let count = sessions.workers.count
+        let running = count == 1 ? "1 session" : "\(count) sessions"
+        switch context.phase {
+        case .serving, .relieved:
+            let rejected = rejectedConfiguration.map {
+                " The configuration was rejected, the one before stays: \($0)"
+            }
+            let failed = upgrades.failure.map {
+                " The upgrade failed, this daemon goes on: the new one did not start: \($0)"
+            }
+            let former = sessions.adopted.isEmpty ? "" : " The daemon before finishes \(sessions.adopted.count)."
+            manager.notify("STATUS=Serving \(running).\(former)\(rejected ?? "")\(failed ?? "")")
+        case .draining: manager.notify("STATUS=Waiting for \(running) to finish.")
+        case .ending: manager.notify("STATUS=Ending \(running).")
         }
     }
 }

@@ -159,7 +159,7 @@ struct HWDaemonCommand: ParsableCommand {
                 "hwdaemon \(HWDaemonVersion.text) is listening",
                 metadata: ["socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)"])
             if settings.sandbox == .enforce, let missing = Sandbox.missing { logger.notice("\(missing)") }
-            if let predecessor { try broker.replace(predecessor) }
+            if let predecessor { try broker.upgrades.replace(predecessor) }
             try broker.run()
         } catch {
             logger.critical("\(error)")

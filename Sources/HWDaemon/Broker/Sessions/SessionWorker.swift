@@ -103,12 +103,20 @@ final class SessionWorker {
         }
     }
 
+    /// A session's need for more memory, as its process reports it.
+    struct MemoryRequest {
+        var needed: UInt64
+        var wanted: UInt64
+        /// Bytes of a picture; 0 where the process does not know it.
+        var picture: UInt64
+    }
+
     /// What the owner does with a worker's reports and its end.
     struct Handlers {
         /// Called when the worker reports that the session was created.
         var report: (WorkerReport) -> Void
         /// Called when the worker asks for memory; returns the answer.
-        var memory: (Broker.MemoryRequest) -> MemoryGrant?
+        var memory: (MemoryRequest) -> MemoryGrant?
         /// Called when the properties ask for threads that run before others; returns the answer.
         var realTime: () -> RealTimeDecision
         /// Called with a sample of the encoder's output; false where none is expected.
@@ -326,7 +334,7 @@ final class SessionWorker {
         switch report {
         case .opening(let codecID): opening = codecID.printable(maxBytes: 256)
         case .memory(let needed, let wanted, let picture):
-            let request = Broker.MemoryRequest(needed: needed, wanted: wanted, picture: picture)
+            let request = MemoryRequest(needed: needed, wanted: wanted, picture: picture)
             if let grant = handlers.memory(request) { answer(grant) }
         case .realTime: answer(handlers.realTime())
         case .sample: break
