@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What is known of a frame besides its samples; each form that a frame takes has one, and passes it on as a whole.
+/// What is known of a decoded frame besides its samples; passed on as a whole up to what encodes or writes it.
 public struct FrameInfo: Hashable, Sendable {
     /// Presentation time in ticks of the stream's time base.
     public var pts: Int64
