@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDModel
 import HWDPolicy
+import HWDTransport
 import HWDWire
 import Testing
 

@@ -19,7 +19,7 @@ final class BrokerParts {
         change(&settings)
         let configuration = Configuration(
             endpoint: .descriptor(-1), isPrivate: isPrivate, libexec: "/nonexistent",
-            files: try SettingsFiles(folder: nil, base: settings, overrides: []))
+            files: SettingsFiles(folder: nil, base: settings, overrides: []))
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         context = try BrokerContext(configuration, settings, logger: logger)
