@@ -65,11 +65,13 @@ extension Replay {
         var failure = error
         while true {
             guard canRepeat, sessions.mayContinue(after: failure) else { throw sessions.last(failure) }
-            try sessions.leave(failure) { () throws(ClientError) in
-                while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) {
-                    try handle(event)
+            do throws(ClientError) {
+                try sessions.leave(failure) { () throws(ClientError) in
+                    while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) {
+                        try handle(event)
+                    }
                 }
-            }
+            } catch { throw sessions.last(error) }
             // The process may have held more than it announced.
             guard canRepeat else { throw sessions.last(failure) }
             do throws(ClientError) { try forgetProcess() } catch { throw sessions.last(failure, since: error) }

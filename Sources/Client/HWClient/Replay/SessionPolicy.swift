@@ -9,6 +9,8 @@ package struct SessionPolicy: Sendable {
     package var maxWait: Duration
     /// Called with a refusal before the daemon is asked again.
     package var willAskAgain: @Sendable (ClientError) -> Void
+    /// Whether work that found no place for a further session begins again (`run`), so that such a session waits only briefly.
+    package var beginsAgain = false
 
     package init(
         maxWait: Duration = .zero, willAskAgain: @escaping @Sendable (ClientError) -> Void = { _ in }
@@ -16,8 +18,8 @@ package struct SessionPolicy: Sendable {
         (self.maxWait, self.willAskAgain) = (maxWait, willAskAgain)
     }
 
-    /// How long a program that has a session waits for a place for another: if it waited longer, two programs that each hold one
-    /// could wait for each other.
+    /// How long a program that has a session waits for a place for another before it begins again: if it waited longer, two
+    /// programs that each hold one could wait for each other.
     private static let maxWaitWithOthers = Duration.milliseconds(500)
     /// In seconds.
     private static let pauses = 0.5...2.0
@@ -25,7 +27,9 @@ package struct SessionPolicy: Sendable {
     /// How long a session may wait.
     ///
     /// - Parameter hasOthers: whether the program has other sessions.
-    func wait(hasOthers: Bool) -> Duration { hasOthers ? min(maxWait, Self.maxWaitWithOthers) : maxWait }
+    func wait(hasOthers: Bool) -> Duration {
+        hasOthers && beginsAgain ? min(maxWait, Self.maxWaitWithOthers) : maxWait
+    }
 
     /// Blocks the thread for 0.5 to 2 s before the daemon, which has refused a session, is asked again.
     ///

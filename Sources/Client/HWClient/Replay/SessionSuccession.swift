@@ -91,7 +91,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         let wait = isFirst ? daemon.policy.wait(hasOthers: hasOthers) : .zero
         let end = MonotonicTime.now + wait
         // Older daemons refuse members that they do not know.
-        if !parameters.mayConvert { parameters.frames = nil }
+        if !parameters.mayConvert || parameters.frames == 0 { parameters.frames = nil }
         let asks = wait > .zero || parameters.frames != nil
         let features = asks ? (try? daemon.features())?.features ?? [] : []
         if !features.contains("frame-counts") { parameters.frames = nil }
@@ -114,7 +114,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
                 throw .noReply(to: Receiver.Create.method)
             } catch {
                 do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
-                    throw isFirst && hasOthers && error.exitStatus == .tryLater ? error.with(.places) : error
+                    let mayHelp = isFirst && hasOthers && daemon.policy.beginsAgain
+                    throw mayHelp && error.exitStatus == .tryLater ? error.with(.places) : error
                 }
             }
         }

@@ -96,7 +96,7 @@ struct EncodePlan {
     private func prepare(
         _ request: inout EncodeJob.Request, for remedy: ClientError.Remedy, _ error: ClientError
     ) throws -> Bool {
-        guard request.file.input != "-", request.file.output != "-" else { return false }
+        guard request.canRepeat else { return false }
         switch remedy {
         case .places: Console.detail("waiting for places of all sessions: \(error.reason)")
         case .software(.decompression):
