@@ -20,9 +20,9 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         case session(Status)
     }
 
-    /// What may let work succeed that ended with an error, if it begins again (`SessionPolicy.run`).
+    /// What may help if the work that ended with an error is begun again (`SessionPolicy.run`).
     package enum Remedy: Hashable, Sendable {
-        /// To wait: the daemon had no place for a session beside others of the program.
+        /// Waiting: the daemon had no place for another session of a program that has some.
         case places
         /// Software, because hardware failed in a session of this kind.
         case software(SessionKind)
@@ -32,6 +32,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Code
     /// One sentence for the user.
     public let reason: String
+    /// Nil where beginning again would not help.
     package private(set) var remedy: Remedy?
 
     /// Describes a failure.

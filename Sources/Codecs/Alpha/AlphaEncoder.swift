@@ -15,7 +15,7 @@ public final class AlphaEncoder: Encoder {
     /// A frame whose alpha waits for the base layer's picture.
     private struct Waiting {
         var plane: SamplePlane
-        /// Without planes.
+        /// The frame as the alpha layer's encoder gets it, except that its planes are set only then.
         var picture: InputPicture
     }
 

@@ -60,7 +60,7 @@ struct EncodeThread {
     private var description: [UInt8] = []
     /// The version of the encoder's description that the client has.
     private var describedVersion: Int?
-    /// The deviations from the properties, as published, and the versions of what they were made of.
+    /// The deviations from the properties, as published, and the versions of the notes from which they were made.
     private var notes: [String]
     private var published = NotesVersions()
     /// Nil until the encoder is open, and while it writes.
@@ -87,7 +87,7 @@ struct EncodeThread {
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
-    /// Versions of the notes of all that have some.
+    /// The versions of the notes of everything that has notes, so that the notes are put together only after a change.
     private struct NotesVersions: Equatable {
         var encoder: Int?
         var metadata = 0

@@ -84,7 +84,7 @@ final class OutputSampler {
     private var endReason: String? { didSet { notesVersion += 1 } }
     /// Why some pictures that should be checked were not.
     private var gapReason: String? { didSet { notesVersion += 1 } }
-    /// Another number whenever `notes` may have changed.
+    /// A number that changes whenever `notes` may have changed.
     private(set) var notesVersion = 0
 
     /// What the client should know, a clause each.

@@ -30,5 +30,11 @@ enum SessionRequest {
     }
 
     /// A daemon whose sessions wait for a place if that is wanted.
-    static func findDaemon() throws -> Daemon { Daemon(try Daemon.findAndReport(), policy) }
+    ///
+    /// - Parameter beginsAgain: whether work begins again that found no place for a further session.
+    static func findDaemon(beginsAgain: Bool = false) throws -> Daemon {
+        var policy = policy
+        policy.beginsAgain = beginsAgain
+        return Daemon(try Daemon.findAndReport(), policy)
+    }
 }

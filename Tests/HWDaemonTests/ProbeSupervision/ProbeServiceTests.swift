@@ -15,14 +15,15 @@ struct ProbeServiceTests {
     func rounds() throws {
         let parts = try BrokerParts { $0.devices = "" }
         let service = ProbeService(parts.context)
-        let (first, second) = (try parts.connect(), try parts.connect())
-        try service.probe(try Self.call(Probe.method, "{\"verify\":false}"), first)
-        try service.probe(try Self.call(Probe.method, "{\"verify\":false}"), second)
-        #expect(parts.clients[1].isOpen)
+        let call = try Self.call(Probe.method, "{\"verify\":false}")
+        try service.probe(call, try parts.connect())
+        // No probe can be started, so that a round answers at once: also a call that comes later than planned.
+        repeat { try service.probe(call, try parts.connect()) } while parts.clients.last?.isOpen == false
         service.stop()
-        #expect(try parts.clients[1].reply().error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+        #expect(try parts.clients.last?.reply().error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         parts.context.phase = .draining
-        #expect(throws: VarlinkError.self) { try service.probe(try Self.call(Probe.method), first) }
+        let connection = try parts.connect()
+        #expect(throws: VarlinkError.self) { try service.probe(call, connection) }
     }
 
     @Test(

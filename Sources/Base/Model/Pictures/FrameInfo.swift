@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// What is known of a decoded frame besides its samples; passed on as a whole up to what encodes or writes it.
+/// What is known of a decoded frame besides its samples.
+///
+/// It is passed on as a whole from the decoder to what encodes or writes the frame.
 public struct FrameInfo: Hashable, Sendable {
     /// Presentation time in ticks of the stream's time base.
     public var pts: Int64

@@ -39,12 +39,16 @@ public enum JSON {
         private let decoder: any Decoder
 
         /// A member of an object; nil where it is absent or null.
+        ///
+        /// - Throws: the decoder's `DecodingError`.
         public init?<Key: CodingKey>(_ key: Key, of object: KeyedDecodingContainer<Key>) throws {
             guard object.contains(key), try !object.decodeNil(forKey: key) else { return nil }
             decoder = try object.superDecoder(forKey: key)
         }
 
-        /// Decodes it; paths of fields begin at the document.
+        /// Decodes it.
+        ///
+        /// - Throws: a fault, which names the field by its path from the root of the document.
         public func value<T: Decodable>(_ type: T.Type) throws(Fault) -> T {
             try JSON.naming { try T(from: decoder) }
         }

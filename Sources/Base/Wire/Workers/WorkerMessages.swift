@@ -62,7 +62,7 @@ public struct SandboxRequest: Codable, Hashable, Sendable {
 /// The broker's packet that assigns a session to a worker; the client's connection comes with it.
 public struct SessionAssignment<Parameters: Codable & Sendable>: Codable, Sendable {
     public var start: WorkerStart
-    /// Those of the Create call, as the broker has decoded them.
+    /// The parameters of the Create call, as the broker has decoded them.
     public var parameters: Parameters
 }
 

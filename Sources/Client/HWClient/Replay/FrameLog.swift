@@ -51,7 +51,7 @@ struct FrameLog {
     private(set) var unreadCount = 0
     /// Frames that no process has read.
     private(set) var newCount = 0
-    /// Frames that the present process has read, wherever they are kept.
+    /// Frames that the present process has read, wherever their samples are.
     private(set) var readCount = 0
     /// Those of them in the app's memory, by their pool.
     private var keptCounts: [UInt32: Int] = [:]

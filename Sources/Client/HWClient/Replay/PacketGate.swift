@@ -40,5 +40,8 @@ struct PacketGate<Packet> {
     }
 
     /// Forgets the packets of a process that has failed.
-    mutating func discard() { (held, heldFrames) = ([], []) }
+    mutating func discard() {
+        held = []
+        heldFrames.removeAll(keepingCapacity: true)
+    }
 }

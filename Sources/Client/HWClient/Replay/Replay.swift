@@ -7,7 +7,7 @@ protocol Replay: AnyObject {
     associatedtype Receiver: SessionReceiver where Receiver.Create.Parameters: ResumingParameters
 
     var sessions: SessionSuccession<Receiver> { get }
-    /// Events for the app.
+    /// Events that the app has not fetched.
     var events: [Receiver.Event] { get set }
     /// Whether another process could be sent what is lost with the present one.
     var canRepeat: Bool { get }
@@ -58,18 +58,20 @@ extension Replay {
         }
     }
 
-    /// Goes on in another process.
+    /// Continues the session in another process, after an error that may be the failure of the present one.
     ///
     /// - Throws: the error, if that is not possible.
     func recover(from error: ClientError) throws(ClientError) {
         var failure = error
         while true {
             guard canRepeat, sessions.mayContinue(after: failure) else { throw sessions.last(failure) }
-            try sessions.leave(failure) { () throws(ClientError) in
-                while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) {
-                    try handle(event)
+            do throws(ClientError) {
+                try sessions.leave(failure) { () throws(ClientError) in
+                    while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) {
+                        try handle(event)
+                    }
                 }
-            }
+            } catch { throw sessions.last(error) }
             // The process may have held more than it announced.
             guard canRepeat else { throw sessions.last(failure) }
             do throws(ClientError) { try forgetProcess() } catch { throw sessions.last(failure, since: error) }
@@ -85,7 +87,7 @@ extension Replay {
         }
     }
 
-    /// Ends the session for a violation of the protocol.
+    /// Ends the session because its process broke the protocol; returns the error to throw.
     func broken(_ reason: String) -> ClientError {
         sessions.end()
         return ClientError(Receiver.broken(reason))

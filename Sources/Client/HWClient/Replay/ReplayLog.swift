@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// What a session was sent and another process would need, in order: items, which are numbered, and marks among them.
+/// What a session was sent and another process would need, in order: items, which are numbered frames or packets, and marks, which
+/// are changes and requests between them.
 struct ReplayLog<Item, Mark> {
     enum Entry {
         case item(UInt64, Item)
         case mark(Mark)
     }
 
-    /// From the number `base` on; nil: no process needs it any more.
+    /// The items from number `base` on; nil where no process needs one any more.
     private var items: [Item?] = []
     private var base: UInt64
     /// The number of the first item that is kept.
@@ -25,7 +26,7 @@ struct ReplayLog<Item, Mark> {
     var end: UInt64 { base + UInt64(items.count) }
     /// Whether the present process was sent everything.
     var isSent: Bool { nextItem == end && nextMark == marks.count }
-    /// Numbers of items that are kept, and of some between them that are not.
+    /// The range of the items that are kept; some in it are not (nil).
     var numbers: Range<UInt64> { first..<end }
 
     func contains(_ number: UInt64) -> Bool { numbers.contains(number) }
@@ -47,7 +48,7 @@ struct ReplayLog<Item, Mark> {
         while first < end, items[index(first)] == nil { first += 1 }
         nextItem = max(nextItem, first)
         while nextItem < end, items[index(nextItem)] == nil { nextItem += 1 }
-        // Moves the rest seldom.
+        // The rest is moved only when at least half of the array, and 64 items, are gone.
         let gone = Int(first - base)
         guard gone >= 64, gone * 2 >= items.count else { return }
         items.removeFirst(gone)
@@ -107,9 +108,7 @@ struct ReplayLog<Item, Mark> {
         nextMark -= 1
     }
 
-    /// Removes the first mark if it was sent and no item that is kept precedes it.
-    ///
-    /// - Parameter isTaken: whether it is such a one.
+    /// Removes and returns the first mark if it was sent, no item that is kept precedes it, and `isTaken` holds for it.
     mutating func takeFirstMark(where isTaken: (Mark) -> Bool) -> Mark? {
         guard nextMark > 0, let oldest = marks.first, oldest.next <= first, isTaken(oldest.mark) else { return nil }
         removeMark(at: 0)

@@ -3,12 +3,14 @@ internal import Glibc
 internal import HWDModel
 internal import HWDTransport
 
-/// How long a program's sessions wait for places, and when work that uses several sessions begins again.
+/// How long a program's sessions wait for places, and when work that failed is begun again.
 package struct SessionPolicy: Sendable {
     /// How long a session may wait for a place; zero: not at all.
     package var maxWait: Duration
     /// Called with a refusal before the daemon is asked again.
     package var willAskAgain: @Sendable (ClientError) -> Void
+    /// Whether work that found no place for a further session begins again (`run`), so that such a session waits only briefly.
+    package var beginsAgain = false
 
     package init(
         maxWait: Duration = .zero, willAskAgain: @escaping @Sendable (ClientError) -> Void = { _ in }
@@ -16,17 +18,22 @@ package struct SessionPolicy: Sendable {
         (self.maxWait, self.willAskAgain) = (maxWait, willAskAgain)
     }
 
-    /// How long a program that has a session waits for another one: were it longer, programs with one each could wait for each
-    /// other.
+    /// How long a program that has a session waits for a place for another before it begins again: if it waited longer, two
+    /// programs that each hold one could wait for each other.
     private static let maxWaitWithOthers = Duration.milliseconds(500)
+    /// In seconds.
     private static let pauses = 0.5...2.0
 
-    /// How long a session may wait, by whether the program has others.
-    func wait(hasOthers: Bool) -> Duration { hasOthers ? min(maxWait, Self.maxWaitWithOthers) : maxWait }
-
-    /// Pauses before the daemon, which has refused a session, is asked again.
+    /// How long a session may wait.
     ///
-    /// - Throws: the refusal, where another call would be too late or cannot help.
+    /// - Parameter hasOthers: whether the program has other sessions.
+    func wait(hasOthers: Bool) -> Duration {
+        hasOthers && beginsAgain ? min(maxWait, Self.maxWaitWithOthers) : maxWait
+    }
+
+    /// Blocks the thread for 0.5 to 2 s before the daemon, which has refused a session, is asked again.
+    ///
+    /// - Throws: the refusal, where the pause would end after the deadline or another call cannot help.
     func pause(after refusal: ClientError, until deadline: MonotonicTime) throws(ClientError) {
         let next = MonotonicTime.now + Self.pause()
         guard refusal.exitStatus == .tryLater, next < deadline else { throw refusal }
@@ -34,10 +41,13 @@ package struct SessionPolicy: Sendable {
         next.sleep()
     }
 
-    /// Does work that uses several sessions, and does it again as the error says that ended it: once for each kind of session whose
-    /// hardware failed, and as long as it may wait where it got some of its sessions only.
+    /// Does work, and begins it again where its error names a remedy: once for each kind of session whose hardware failed; and,
+    /// within `maxWait` of its first start, each time it got only some of the sessions that it needs.
     ///
-    /// - Parameter mayRepeat: whether the work can begin again, with this remedy.
+    /// - Parameters:
+    ///   - mayRepeat: prepares the work for another attempt with this remedy; false where it cannot begin again.
+    ///   - work: must have ended the sessions that it created when it throws.
+    /// - Throws: the error of the last attempt, or one that `mayRepeat` throws.
     package func run(
         repeatingIf mayRepeat: (ClientError.Remedy, ClientError) throws -> Bool, _ work: () throws -> Void
     ) throws {

@@ -10,7 +10,7 @@ protocol ResumingParameters {
     var resumes: String? { get set }
     /// Milliseconds that the call may wait for a place.
     var maxWaitMs: Int? { get set }
-    /// How many frames the session has, for the choice of what converts them.
+    /// The number of frames of the session, by which the daemon chooses between GPU and CPU for their conversion; nil: unknown.
     var frames: Int? { get set }
     /// Whether the session may convert frames.
     var mayConvert: Bool { get }
@@ -29,14 +29,14 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     enum State {
         /// The present process serves the session.
         case served
-        /// It can do no more, for this reason. What it had sent is handled, and nothing is sent to it.
+        /// It has failed, for this reason. What it had sent is being handled, and nothing is sent to it.
         case failed(ClientError)
         /// The app has ended the session, or nothing can continue it.
         case ended
     }
 
     private(set) var state = State.served
-    /// Those of the next Create call.
+    /// The parameters of the next Create call.
     var parameters: Receiver.Create.Parameters
     /// The session at present.
     private(set) var client: SessionClient<Receiver>
@@ -47,7 +47,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     private let timeout: Duration
     private let readiness: Epoll
 
-    /// How often a session is requested, where connections are closed without a reply.
+    /// How often a session is requested at most, where connections are closed without a reply.
     private static var maxAttempts: Int { 3 }
     /// How long to wait for a failed process to end, and the least time between two questions about it.
     private static var endTimeout: Duration { .seconds(10) }
@@ -91,7 +91,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         let wait = isFirst ? daemon.policy.wait(hasOthers: hasOthers) : .zero
         let end = MonotonicTime.now + wait
         // Older daemons refuse members that they do not know.
-        if !parameters.mayConvert { parameters.frames = nil }
+        if !parameters.mayConvert || parameters.frames == 0 { parameters.frames = nil }
         let asks = wait > .zero || parameters.frames != nil
         let features = asks ? (try? daemon.features())?.features ?? [] : []
         if !features.contains("frame-counts") { parameters.frames = nil }
@@ -114,7 +114,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
                 throw .noReply(to: Receiver.Create.method)
             } catch {
                 do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
-                    throw isFirst && hasOthers && error.exitStatus == .tryLater ? error.with(.places) : error
+                    let mayHelp = isFirst && hasOthers && daemon.policy.beginsAgain
+                    throw mayHelp && error.exitStatus == .tryLater ? error.with(.places) : error
                 }
             }
         }
@@ -181,14 +182,15 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         client.invalidate()
     }
 
-    /// A failure that no other process makes up for, because of an error.
+    /// What is thrown for a failure after which the session could not be continued, with the error that prevented it.
     func last(_ failure: ClientError, since error: ClientError) -> ClientError {
         last(ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)"))
     }
 
-    /// An error that no other process makes up for; other work may, in software, where hardware failed.
+    /// What is thrown for an error after which the session does not continue; where hardware failed, it names software as the
+    /// remedy.
     func last(_ error: ClientError) -> ClientError {
-        // An encoder that has to be opened again may be busy; a decoder's process uses software then.
+        // Only a hardware encoder that is opened again in mid-session ends it by being busy: decoders then go on in software.
         let hasFailed = isFailure(error) || error.code == .session(.videoEncoderNotAvailableNow)
         return hasFailed && client.created.usingHardware ? error.with(.software(Receiver.kind)) : error
     }

@@ -142,7 +142,9 @@ final class Broker {
         socket?.remove()
     }
 
-    /// Whether new calls are refused while the daemon drains; on a service manager's socket clients wait for the next daemon.
+    /// Whether the daemon goes on listening while it drains, to refuse new calls.
+    ///
+    /// On a service manager's socket it stops: clients wait there for the next daemon.
     var keepsListening: Bool { socket != nil && !context.isPrivate }
 }
 

@@ -4,7 +4,8 @@ internal import HWDModel
 internal import HWDTransport
 internal import Logging
 
-/// What the broker's parts share: how the daemon was started, its settings, its stage, its counters and its loop.
+/// What the broker's parts share: how the daemon was started, its settings, the stage of its shutdown, its metrics, and its event
+/// loop.
 final class BrokerContext {
     /// The stages of a shutdown.
     enum Phase {

@@ -51,12 +51,14 @@ struct CreateCall {
             (codecID, gpu) = Self.restrictions(parameters.decoderSpecification, .decoderID)
             priority = SessionPriority(call: parameters.properties)
             maxWait = try Self.wait(parameters.maxWaitMs)
+            try Self.check(frames: parameters.frames)
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
             self.parameters = parameters
             for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
                 if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
             }
+            try Self.check(frames: parameters.frames)
             (facts.codec, resumes) = ("none", parameters.resumes)
             maxWait = try Self.wait(parameters.maxWaitMs)
             var (width, height) = (parameters.width, parameters.height)
@@ -93,6 +95,11 @@ struct CreateCall {
             parameters.codec != CompressionRequest.alphaCodec
             && parameters.properties?[PropertyKey.verifyOutput.rawValue] != .string("off")
         maxWait = try Self.wait(parameters.maxWaitMs)
+        try Self.check(frames: parameters.frames)
+    }
+
+    private static func check(frames: Int?) throws(VarlinkError) {
+        guard frames ?? 1 >= 1 else { throw .invalidParameter("frames") }
     }
 
     /// The converter of a compression session, and whether it has one.

@@ -4,13 +4,13 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The hardware encoders whose output is checked while they work, with what checks it.
+/// Starts, feeds and ends the processes that check the output of hardware encoders while these work.
 final class OutputChecks {
     private let context: BrokerContext
     private let table: SessionTable
-    /// By session.
+    /// The checking processes, by the id of the session.
     private var checks: [String: OutputCheck] = [:]
-    /// Sessions for which such a process did not start.
+    /// Sessions for which no checking process could be started.
     private var unchecked: Set<String> = []
 
     init(_ context: BrokerContext, _ table: SessionTable) { (self.context, self.table) = (context, table) }

@@ -28,9 +28,10 @@ final class SessionPlaces {
     /// Calls that wait.
     var waitingCount: Int { queue.entries.count }
 
-    /// Checks that a session may start; the registry is stored only when it does.
+    /// Checks that a session may start; changes nothing.
     ///
-    /// - Returns: its memory, and the registry without the slots that it takes from sessions that failed.
+    /// - Returns: its memory, and the registry without the places that were kept for failed sessions and that it takes; the
+    ///   caller stores that when the session starts.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     @discardableResult
     func check(_ request: CreateRequest) throws(Refusal) -> (memory: SessionMemory, registry: SessionRegistry) {
@@ -59,9 +60,9 @@ final class SessionPlaces {
             of: registry.hardwareUses(now: .now), on: snapshot, maxSessions: most > 0 ? most : nil)
     }
 
-    /// Checks that a call which requires hardware finds some that is not full.
+    /// Checks that there is room on some of the hardware that a call requires.
     ///
-    /// - Parameter registry: the sessions that count; without the one that the call continues.
+    /// - Parameter registry: the sessions that count, without the one that the call continues.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit.
     private func checkHardware(
         _ call: CreateCall, _ snapshot: ProbeSnapshot, beside registry: SessionRegistry

@@ -51,9 +51,9 @@ final class SessionSupervisor {
         }
     }
 
-    /// Calls `body` when the session that continues another may start, or refuses the call.
+    /// Calls `body` when a session that continues another may start, which may be delayed; or refuses the call.
     ///
-    /// The client repeats what was lost with the process before.
+    /// The client sends what was lost with the failed process again.
     private func resume(
         _ session: String, _ call: CreateCall, _ connection: ClientConnection,
         _ body: @escaping (SessionRestart) -> Void

@@ -38,7 +38,8 @@ final class SessionTable {
 
     // MARK: - Sessions of this daemon
 
-    /// Stores the slots as a request has left them, or as they were before it.
+    /// Replaces the registry: by the one that `SessionPlaces.check` returned, or, where the session's process did not start, by
+    /// the one before.
     func setSlots(_ registry: SessionRegistry) { self.registry = registry }
 
     /// Adds a session that has started, or that another process serves from now on.
@@ -48,6 +49,8 @@ final class SessionTable {
     }
 
     /// Sends all processes a signal.
+    ///
+    /// - Parameter reason: returns a warning to log for a process; nil logs none.
     func kill(_ signal: Int32, _ reason: (SessionWorker) -> Logger.Message? = { _ in nil }) {
         for worker in workers.values {
             if let reason = reason(worker) { worker.logger.warning(reason) }
@@ -76,7 +79,8 @@ final class SessionTable {
 
     // MARK: - Sessions of the daemon before
 
-    /// Stores a session that the daemon before serves; returns whether its encoder, decoder or converter is news.
+    /// Stores a session that the daemon before serves; returns whether its encoder, decoder or converter is known for the first
+    /// time.
     func adopt(_ session: HandedSession) -> Bool {
         guard workers[session.id] == nil else { return false }
         registry.add(session.running)

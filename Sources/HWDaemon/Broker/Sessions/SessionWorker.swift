@@ -23,7 +23,7 @@ final class SessionWorker {
     /// The session that a worker serves.
     struct Assignment {
         var start: WorkerStart
-        /// Those of the Create call.
+        /// The parameters of the Create call.
         let parameters: any Codable & Sendable
         let facts: SessionFacts
         /// Whether its process replaces one that was killed or silent before it answered the call.
@@ -41,16 +41,16 @@ final class SessionWorker {
         }
     }
 
-    /// How far the Create call is.
+    /// Whether the Create call is answered, and who answers it.
     private enum Call: ~Copyable {
-        /// Not answered: the broker does it where the process ends first, on this copy of the client's connection.
+        /// Not answered. If the process ends first, the broker answers on this copy of the client's connection.
         case open(OwnedFD)
         /// The process answers it with an error, or nobody waits for the answer.
         case closed
         /// The session was created.
         case created
 
-        /// Closes an open call; returns the client's connection if it was one.
+        /// Goes to the next state; returns the client's connection if the call was open.
         mutating func close(becoming next: consuming Call = .closed) -> OwnedFD? {
             let before = consume self
             self = next
@@ -77,10 +77,10 @@ final class SessionWorker {
         var error: SessionError
     }
 
-    /// What the broker knows about the process's end.
+    /// What the broker knows of why the process ends.
     private enum Ending {
         case none
-        /// The process has reported it.
+        /// The process has reported why.
         case reported(SessionError)
         case killed(Kill, reported: SessionError?)
 
@@ -359,7 +359,7 @@ final class SessionWorker {
         try? PacketSocket.send(bytes, to: channel.rawValue)
     }
 
-    /// Returns the client's connection if the worker ended before it replied to the call; nil the second time.
+    /// The client's connection, if nobody has answered the call; nil when it is asked for again.
     func takeUnanswered() -> OwnedFD? { isCreated ? nil : call.close() }
 
     private func closeChannel() {

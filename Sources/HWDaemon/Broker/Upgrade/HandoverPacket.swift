@@ -43,7 +43,7 @@ struct HandedSession: Codable, Hashable {
         var at: UInt64
     }
 
-    /// What a registry has of it; its members are the packet's.
+    /// The session as the registry has it; in JSON its members are on the same level as those below.
     var running: SessionRegistry.Running
     /// Bytes of memory that it takes.
     var memoryUsed: UInt64 = 0

@@ -6,13 +6,13 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The rest of the daemon, as an upgrade sees it.
+/// What an upgrade needs of the rest of the daemon.
 protocol UpgradeHost: AnyObject {
     /// The listening socket, and the path of its file where this daemon removes that; nil once it listens no more.
     var listeningSocket: (file: Int32, path: String?)? { get }
     /// Connections that were not handed to a worker.
     var openConnections: [ClientConnection] { get }
-    /// Takes over the file of the socket.
+    /// Removes the file of the socket when this daemon ends, as the one before would have; nil: there is none.
     func own(socket path: String?)
     /// Serves a connection that the daemon before has accepted.
     func adopt(_ file: consuming OwnedFD) -> ClientConnection?
@@ -36,7 +36,7 @@ final class UpgradeController {
     private static let connectionInterval = Duration.milliseconds(100)
     /// How often the new daemon gets the counters of the sessions.
     private static let sessionInterval = Duration.seconds(1)
-    /// How soon the hand-over is tried again for which there was no room.
+    /// How soon the hand-over is tried again when the socket to the new daemon was full.
     private static let retryInterval = Duration.milliseconds(10)
 
     private let context: BrokerContext
@@ -84,7 +84,7 @@ final class UpgradeController {
         } catch { failed("it cannot be started: \(error)") }
     }
 
-    /// Gives a new daemon up that does not serve yet, which then ends by itself.
+    /// Abandons a new daemon that does not serve yet; it then ends by itself.
     func cancel() { successor = nil }
 
     private func handle(_ event: Successor.Event) {

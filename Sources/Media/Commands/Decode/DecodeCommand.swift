@@ -176,14 +176,29 @@ struct DecodeCommand: ParsableCommand {
             var job = job(specification)
             try SessionRequest.policy.run(
                 repeatingIf: { remedy, error in
-                    guard hardware == .prefer, remedy == .software(.decompression), input != "-", output != "-"
-                    else { return false }
-                    Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
-                    let reason = "\(error.reason) (in the middle of the video)"
-                    job = self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason)
+                    guard let next = try self.job(after: job, for: remedy, error) else { return false }
+                    if interruption.isSet { throw CommandFailure.interrupted }
+                    job = next
                     return true
                 },
                 { try job.run(interruption) })
+        }
+    }
+
+    /// Another attempt at a job that failed; nil where there is none.
+    private func job(
+        after job: DecodeJob, for remedy: ClientError.Remedy, _ error: ClientError
+    ) throws -> DecodeJob? {
+        guard job.request.canRepeat else { return nil }
+        switch remedy {
+        case .places:
+            Console.detail("waiting for places of all sessions: \(error.reason)")
+            return DecodeJob(job.request)
+        case .software(.decompression) where hardware == .prefer:
+            Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
+            let reason = "\(error.reason) (in the middle of the video)"
+            return self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason)
+        case .software: return nil
         }
     }
 

@@ -38,9 +38,12 @@ final class DecodeJob {
         var json = false
         /// Reported as the reason for software instead of the daemon's, after hardware failed in a run before.
         var fallbackReason: String?
+
+        /// Whether the input can be read and the output written again.
+        var canRepeat: Bool { input != "-" && output != "-" }
     }
 
-    private let request: Request
+    let request: Request
     /// The daemon, which is looked for once.
     private var found: Daemon?
 
@@ -48,7 +51,7 @@ final class DecodeJob {
 
     private func daemon() throws -> Daemon {
         if let found { return found }
-        let daemon = try SessionRequest.findDaemon()
+        let daemon = try SessionRequest.findDaemon(beginsAgain: request.canRepeat)
         found = daemon
         return daemon
     }

@@ -28,7 +28,7 @@ final class PictureOutput {
             isForViewers && target == .rgba16f ? .rgba8 : stored
         }
 
-        /// The format of frames of which nothing but alpha changes; frames decoded in this process are converted to it.
+        /// The format of pictures that are not rendered for a viewer; frames decoded in this process are converted to it.
         var stored: PixelFormat { isFlattened ? .yu12 : target }
     }
 

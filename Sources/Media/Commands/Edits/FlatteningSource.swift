@@ -20,13 +20,14 @@ final class FlatteningSource: VideoSource {
     struct Background {
         /// How colors of frames relate to their alpha, where they do not say so.
         var mode: AlphaChannelMode
-        /// The compositor for pictures of a color, width and height, whose colors may be multiplied by alpha.
+        /// Makes the compositor for pictures of a color, a width and a height in samples; the last argument is whether their
+        /// colors are multiplied by alpha.
         var compositor: (ColorDescription, Int, Int, Bool) throws -> BackgroundCompositor
     }
 
     private let source: any VideoSource
     private let background: Background
-    /// Another one for pictures that are larger than those before.
+    /// Replaced when a picture is larger than those before.
     private var pool: FramePool
     private var poolNumber = firstNumber
     private var compositor: (key: Key, value: BackgroundCompositor)?

@@ -5,10 +5,10 @@ internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
 
-/// The steps that a video's pictures pass between their source and what they are sent or written to, in their order; a step
+/// The steps that a video's pictures pass between their source and the encoder or file that they go to, in this order; a step
 /// that nothing asks for is left out.
 ///
-/// Encoding and decoding have the same steps, and each is taken once.
+/// `hwctl encode`, `decode` and `verify` share them.
 struct PicturePipeline {
     /// The pictures that are kept.
     enum Part {
@@ -73,7 +73,7 @@ struct PicturePlan {
 
     /// Decides for a source whose frames have a format.
     ///
-    /// - Throws: `unsupported` and `badInput` for what cannot become of such a source.
+    /// - Throws: `unsupported` and `badInput` where the requested output cannot be made from such a source.
     init(_ source: VideoDescription, _ format: PixelFormat, _ parameters: EncodeParameters) throws(MediaError) {
         color = try EncodeColor(source, format, parameters.color)
         try parameters.check(color.format)
@@ -89,7 +89,7 @@ struct PicturePlan {
         [color.summary(source), geometry.summary].compactMap { $0 }
     }
 
-    /// Warnings about a source's fields, which are not treated as such.
+    /// Warnings about an interlaced source, whose color and size are changed as if it were progressive.
     func interlacedWarnings(_ source: VideoDescription) -> [String] {
         [color.interlacedWarning(source), geometry.interlacedWarning(source)].compactMap { $0 }
     }

@@ -35,6 +35,8 @@ final class EncodeJob {
 
         /// Whether all of the input is encoded.
         var isWhole: Bool { segment == nil && edits.range == nil }
+        /// Whether the input can be read and the output written again.
+        var canRepeat: Bool { file.input != "-" && file.output != "-" }
     }
 
     private let request: Request
@@ -53,7 +55,7 @@ final class EncodeJob {
         let writer = try MediaWriter(
             path: output, stream: request.stream, source: reader, edits: request.edits,
             replaces: request.replaces)
-        let daemon = try SessionRequest.findDaemon()
+        let daemon = try SessionRequest.findDaemon(beginsAgain: request.canRepeat)
         let input = try open(reader, daemon, interruption)
         let plan = try PicturePlan(
             reader.video, flattenedMode(reader) == nil ? input.format : .yu12, parameters)

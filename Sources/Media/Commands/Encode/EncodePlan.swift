@@ -10,6 +10,7 @@ internal import HWDModel
 struct EncodePlan {
     /// The format on standard output; nil is a byte stream.
     var stream: OutputFormat?
+    /// What happens to files that exist.
     var replacing: ReplaceArguments
     var parameters: EncodeParameters
     /// What the output is asked to have of the input.
@@ -77,7 +78,8 @@ struct EncodePlan {
         try encode(request, interruption)
     }
 
-    /// Encodes; again in software where hardware that was not required fails in a session that no other process continues.
+    /// Encodes, and begins again where the error's remedy allows it: in software where hardware that was not required failed in a
+    /// session that no other process continues, or once there are places for all sessions.
     private func encode(_ request: EncodeJob.Request, _ interruption: Interruption) throws {
         var request = request
         try SessionRequest.policy.run(
@@ -94,7 +96,7 @@ struct EncodePlan {
     private func prepare(
         _ request: inout EncodeJob.Request, for remedy: ClientError.Remedy, _ error: ClientError
     ) throws -> Bool {
-        guard request.file.input != "-", request.file.output != "-" else { return false }
+        guard request.canRepeat else { return false }
         switch remedy {
         case .places: Console.detail("waiting for places of all sessions: \(error.reason)")
         case .software(.decompression):

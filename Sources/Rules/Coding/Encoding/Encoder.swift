@@ -97,7 +97,7 @@ public protocol Encoder: AnyObject {
     /// A sentence for each deviation from the requested properties.
     var notes: [String] { get }
 
-    /// Another number whenever `formatDescription` or `notes` has changed.
+    /// A number that changes whenever `formatDescription` or `notes` does.
     var descriptionVersion: Int { get }
 
     /// The decoding times, which an encoder that continues another's stream takes over.

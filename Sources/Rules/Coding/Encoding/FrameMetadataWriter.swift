@@ -51,7 +51,7 @@ public struct FrameMetadataWriter: Sendable {
     /// Applies a configuration from the next frame on.
     public mutating func change(to configuration: EncoderConfiguration) { rules = configuration.frameMetadata }
 
-    /// Another number whenever `notes` has changed.
+    /// A number that changes whenever `notes` does.
     public private(set) var notesVersion = 0
 
     /// A sentence for each reason why metadata were not written.
