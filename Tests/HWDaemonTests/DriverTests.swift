@@ -138,9 +138,10 @@ struct DriverTests {
         // The daemon serves calls while a probe hangs.
         let busy = try BrokerProcess(
             ["--set", "ProbeTimeout=60"], devices: "/dev/null", environment: FakeDriver.environment("hang"))
-        let probe = try busy.childProcess("hwdaemon-probe")
+        _ = try busy.childProcess("hwdaemon-probe")
         #expect(try busy.connect().ask("org.varlink.service.GetInfo").error == nil)
-        #expect(busy.isRunning(probe))
+        // The probe of the software ends soon, and may have been the first that was found.
+        _ = try busy.childProcess("hwdaemon-probe")
 
         let broker = try broker("hang")
         let hung = try broker.probe()
