@@ -30,9 +30,12 @@ enum SessionRequest {
     }
 
     /// A daemon whose sessions wait for a place if that is wanted.
+    static func findDaemon() throws -> Daemon { try findDaemon(beginsAgain: false) }
+
+    /// As `findDaemon()`.
     ///
     /// - Parameter beginsAgain: whether work begins again that found no place for a further session.
-    static func findDaemon(beginsAgain: Bool = false) throws -> Daemon {
+    static func findDaemon(beginsAgain: Bool) throws -> Daemon {
         var policy = policy
         policy.beginsAgain = beginsAgain
         return Daemon(try Daemon.findAndReport(), policy)

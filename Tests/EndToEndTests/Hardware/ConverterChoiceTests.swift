@@ -125,7 +125,7 @@ extension EndToEnd {
             let stream = try CodedStream(frames: 2, in: server.folder)
             for frames in [nil, 2, 1_000_000] {
                 var parameters = CreateTransferSession.Parameters(
-                    width: 32, height: 16, source: Transfers.pq, target: Transfers.halves)
+                    width: 64, height: 48, source: Transfers.pq, target: Transfers.halves)
                 parameters.frames = frames
                 let transfer = try TransferSession(server.daemon, parameters)
                 let encoder = try Encoder(server.daemon, .rgba8, width: 64, height: 48, frames: frames)
