@@ -38,6 +38,7 @@ let package = Package(
     products: [
         .library(name: "HWClient", targets: ["HWClient"]),
         .library(name: "HWImages", targets: ["HWImages"]),
+        .library(name: "HWMovies", targets: ["HWMovies"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
@@ -61,7 +62,9 @@ let package = Package(
             exclude: ["org.hwdaemon.varlink"],
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/Bitstream/HEVC", swiftSettings: pure),
-        .target(name: "HWDBoxes", dependencies: ["HWDModel"], path: "Sources/Bitstream/Boxes", swiftSettings: pure),
+        .target(
+            name: "HWDBoxes", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Bitstream/Boxes",
+            swiftSettings: pure),
         .target(
             name: "HWDHEIF", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel"], path: "Sources/Bitstream/HEIF",
             swiftSettings: pure),
@@ -159,6 +162,9 @@ let package = Package(
                 "HWClient", "HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
             ],
             path: "Sources/Client/Images", swiftSettings: common),
+        .target(
+            name: "HWMovies", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel", "HWDSystem"],
+            path: "Sources/Client/HWMovies", swiftSettings: common),
 
         // Media files.
         .target(

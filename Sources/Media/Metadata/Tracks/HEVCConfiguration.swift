@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+package import HWDBoxes
 package import HWDHEVC
 internal import HWDModel
 

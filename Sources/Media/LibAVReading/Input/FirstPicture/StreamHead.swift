@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+package import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
 package import HWDMetadata

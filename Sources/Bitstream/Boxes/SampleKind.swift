@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDHEVC
+// SPDX-License-Identifier: MIT
+package import HWDHEVC
 
 /// The NAL unit type and temporal level of a picture's first slice segment, in two bytes.
 package struct SampleKind: Hashable, Sendable {
@@ -10,9 +10,9 @@ package struct SampleKind: Hashable, Sendable {
     package init(type: UInt8, temporalID: UInt8) { packed = UInt16(temporalID & 7) << 6 | UInt16(type & 63) }
 
     /// `nal_unit_type` (H.265 table 7-1).
-    var type: NALUnitType { NALUnitType(rawValue: rawType) ?? .trailN }
+    package var type: NALUnitType { NALUnitType(rawValue: rawType) ?? .trailN }
     /// `nal_unit_type` as a number.
-    var rawType: UInt8 { UInt8(packed & 63) }
+    package var rawType: UInt8 { UInt8(packed & 63) }
     /// TemporalId, 0…6.
     package var temporalID: UInt8 { UInt8(packed >> 6) }
 
@@ -45,7 +45,7 @@ package struct SampleKind: Hashable, Sendable {
     }
 
     /// The prefix SEI NAL units of the base layer before the first slice segment of an access unit.
-    static func prefixMessages(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) -> [[UInt8]] {
+    package static func prefixMessages(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) -> [[UInt8]] {
         var units: [[UInt8]] = []
         var position = 0
         // A message whose end the next start code shows.
@@ -100,7 +100,7 @@ package struct SampleKind: Hashable, Sendable {
 
 extension SampleKind {
     /// Whether decoding can start with it (H.265 3.69, IRAP picture).
-    var isIRAP: Bool { type.isIRAP }
+    package var isIRAP: Bool { type.isIRAP }
     /// Whether it precedes its IRAP picture in output order and follows it in decoding order.
-    var isLeading: Bool { type.isRADL || type.isRASL }
+    package var isLeading: Bool { type.isRADL || type.isRASL }
 }

@@ -1,25 +1,24 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDBoxes
+// SPDX-License-Identifier: MIT
 
 /// One grouping of a track's samples: `sgpd` with `sbgp` (ISO/IEC 14496-12 8.9).
-struct SampleGroup: Hashable, Sendable {
+package struct SampleGroup: Hashable, Sendable {
     /// Consecutive samples with the same description.
-    struct Run: Hashable, Sendable {
-        var count: UInt32
+    package struct Run: Hashable, Sendable {
+        package var count: UInt32
         /// `group_description_index`: from 1 on; 0 is none.
-        var index: UInt32
+        package var index: UInt32
     }
 
     /// The `grouping_type`: `tscl`, `tsas`, `stsa`, `sync`, `rap `.
-    var type: FourCC
+    package var type: FourCC
     /// The group descriptions.
-    var entries: [[UInt8]]
+    package var entries: [[UInt8]]
     /// The description of each sample, from the first sample on.
-    var runs: [Run] = []
+    package var runs: [Run] = []
     /// The description of the samples after the last run (version 2); 0 is none.
-    var defaultIndex: UInt32 = 0
+    package var defaultIndex: UInt32 = 0
     /// Whether there is an `sbgp`, even an empty one.
-    var isMapped = true
+    package var isMapped = true
 
     /// A grouping without samples.
     package init(_ type: FourCC, entries: [[UInt8]]) {
@@ -28,7 +27,7 @@ struct SampleGroup: Hashable, Sendable {
     }
 
     /// Assigns a description to the next sample.
-    mutating func append(_ index: UInt32) {
+    package mutating func append(_ index: UInt32) {
         if let last = runs.indices.last, runs[last].index == index, runs[last].count < .max {
             runs[last].count += 1
         } else {
@@ -37,10 +36,10 @@ struct SampleGroup: Hashable, Sendable {
     }
 
     /// Whether any sample has a description.
-    var hasMembers: Bool { runs.contains { $0.index != 0 } }
+    package var hasMembers: Bool { runs.contains { $0.index != 0 } }
 
     /// `sgpd` version 1 and `sbgp` version 0.
-    var boxes: [Box] {
+    package var boxes: [Box] {
         let length = entries.first?.count ?? 0
         var descriptions: [UInt8] = [1, 0, 0, 0]
         descriptions.appendBigEndian(type.rawValue)
@@ -118,7 +117,9 @@ extension SampleGroup {
         }
     }
 
-    private mutating func readRuns(_ bytes: [UInt8]) throws(BoxError) {
+    /// Reads the body of an `sbgp`.
+    /// - Throws: an error where it is cut off or has an unknown version.
+    package mutating func readRuns(_ bytes: [UInt8]) throws(BoxError) {
         let version = bytes.first ?? 0
         guard version <= 1 else { throw BoxError("the map of the groups \"\(type)\" has version \(version)") }
         // Version 1 has grouping_type_parameter before the count (8.9.2.2).
@@ -129,7 +130,7 @@ extension SampleGroup {
     }
 
     /// The first contradiction between the grouping and a track of `samples` samples; nil when there is none.
-    func fault(samples: Int) -> String? {
+    package func fault(samples: Int) -> String? {
         var covered = 0
         for run in runs {
             guard run.index <= UInt32(entries.count) else {
@@ -148,7 +149,7 @@ extension SampleGroup {
     }
 
     /// Calls `body` with each sample's description index, for a track of `samples` samples.
-    func forEach(samples: Int, _ body: (_ sample: Int, _ index: Int) -> Void) {
+    package func forEach(samples: Int, _ body: (_ sample: Int, _ index: Int) -> Void) {
         var sample = 0
         for run in runs {
             for _ in 0..<min(Int(run.count), samples - sample) {

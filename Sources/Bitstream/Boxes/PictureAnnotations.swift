@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDBoxes
+// SPDX-License-Identifier: MIT
 package import HWDHEVC
 
 /// Collects the types and levels of a track's pictures while it is written, for boxes of its sample table.
@@ -36,7 +35,7 @@ package struct PictureAnnotations: Sendable {
     ///
     /// A track with an access unit that could not be parsed gets none: incomplete annotations mislead players.
     /// - Throws: an error where the table has another number of samples than were added.
-    func write(into table: inout Box) throws(BoxError) {
+    package func write(into table: inout Box) throws(BoxError) {
         guard !hasUnknown, !pictures.isEmpty else { return }
         let sizes = table.first("stsz")?.fields
         guard sizes?.bigEndian(at: 8, 4) == UInt64(pictures.count) else {
@@ -53,7 +52,7 @@ package struct PictureAnnotations: Sendable {
     }
 
     /// Raises the number of levels in the track's `hvcC` to the number that was written.
-    func correct(_ configuration: inout Box) {
+    package func correct(_ configuration: inout Box) {
         // numTemporalLayers: three bits of the byte before numOfArrays (14496-15 8.3.3.1).
         guard !hasUnknown, levels > 1, configuration.fields.count > 21 else { return }
         if Int(configuration.fields[21] >> 3 & 7) < levels {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+internal import HWDBoxes
+
+/// Where the boxes of a file are.
+struct FileLayout {
+    /// The body of the movie box; nil without one that is whole.
+    private(set) var movie: Range<UInt64>?
+    private(set) var brand: FourCC?
+    /// Whether the file ends within a box.
+    private(set) var isCutShort = false
+    private(set) var remarks: [String] = []
+    private var fragments: [(start: UInt64, body: Range<UInt64>)] = []
+
+    /// Looks at the header of every box at the top level.
+    /// - Throws: `limit` for too many boxes; an error of the source.
+    init(_ source: some MovieSource) throws(MovieError) {
+        var position: UInt64 = 0
+        var count = 0
+        while source.length - position >= UInt64(Box.headerSize) {
+            let left = source.length - position
+            let bytes = try source.read(position..<position + min(left, UInt64(Box.largeHeaderSize)))
+            guard let header = BoxHeader(bytes, available: left) else {
+                remark("the bytes from \(position) on are no boxes")
+                break
+            }
+            count += 1
+            guard count <= MovieLimits.topLevelBoxes else {
+                throw MovieError(.limit, "the file has more than \(MovieLimits.topLevelBoxes) boxes")
+            }
+            guard header.isWhole else {
+                isCutShort = true
+                remark("the file ends within the box \"\(header.type)\" at byte \(position)")
+                break
+            }
+            let body = position + UInt64(header.headerSize)..<position + header.size
+            switch header.type {
+            case "ftyp": if brand == nil, body.count >= 4 { brand = bytes.fourCC(at: header.headerSize) }
+            // A movie that was finished in place has a second one.
+            case "moov": if movie == nil { movie = body }
+            case "moof": fragments.append((position, body))
+            default: break
+            }
+            position = body.upperBound
+        }
+    }
+
+    mutating func remark(_ text: String) {
+        if remarks.count < MovieLimits.remarks { remarks.append(text) }
+    }
+
+    /// Adds the samples of all fragments to those of the tracks.
+    ///
+    /// - Parameter extends: the movie's `mvex`.
+    /// - Throws: `limit` for more fragments than are supported; an error of the source. A damaged fragment is left out with
+    ///   those behind it, because nothing shows which times they have.
+    mutating func readFragments(
+        _ source: some MovieSource, _ extends: Box, _ tables: inout [(box: Box, tables: TrackTables)]
+    ) throws(MovieError) {
+        let defaults = Self.defaults(extends)
+        let places = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].tables.id, $0) })
+        var (size, runs): (UInt64, Int) = (0, 0)
+        for fragment in fragments {
+            size += fragment.body.upperBound - fragment.body.lowerBound
+            guard size <= MovieLimits.fragmentSize else {
+                throw MovieError(.limit, "the fragments' boxes have more than \(MovieLimits.fragmentSize) bytes")
+            }
+            let body = try source.read(fragment.body)
+            do throws(BoxError) {
+                var list = BoxList(body[...])
+                var previous: UInt64?
+                while let (header, body) = try list.next() {
+                    guard header.type == "traf" else { continue }
+                    var track = try TrackFragment(body, start: fragment.start, previous: previous, defaults)
+                    runs += track.runCount
+                    if runs > MovieLimits.fragmentRuns { break }
+                    guard let place = places[track.track] else {
+                        remark("a fragment is for track \(track.track), which does not exist")
+                        _ = try track.runs(from: 0)
+                        previous = track.end
+                        continue
+                    }
+                    tables[place].tables.append(&track)
+                    previous = track.end
+                }
+            } catch {
+                remark("the fragment at byte \(fragment.start) is damaged: \(error.reason)")
+                return
+            }
+            guard runs <= MovieLimits.fragmentRuns else {
+                throw MovieError(.limit, "the fragments have more than \(MovieLimits.fragmentRuns) runs of samples")
+            }
+        }
+    }
+
+    /// The `trex` boxes of a `mvex` (ISO/IEC 14496-12 8.8.3).
+    private static func defaults(_ extends: Box) -> [UInt32: FragmentDefaults] {
+        var result: [UInt32: FragmentDefaults] = [:]
+        var list = BoxList(extends.fields[...])
+        while result.count < MovieLimits.tracks, let (header, body) = try? list.next() {
+            guard header.type == "trex" else { continue }
+            let words = (0..<6).compactMap { body.bigEndian(at: 4 * $0, 4).map { UInt32($0) } }
+            guard words.count == 6 else { continue }
+            result[words[1]] = FragmentDefaults(
+                entry: Int(words[2]), duration: words[3], size: words[4], flags: words[5])
+        }
+        return result
+    }
+}
