@@ -10,6 +10,13 @@ public struct ChunkTable: Hashable, Sendable {
         public var sampleCount: Int
         /// The number of its sample entry, from 1.
         public var entry: Int
+
+        /// A chunk; the numbers as the properties state.
+        public init(offset: UInt64, sampleCount: Int, entry: Int) {
+            self.offset = offset
+            self.sampleCount = sampleCount
+            self.entry = entry
+        }
     }
 
     /// The chunks, in the order of the samples.
@@ -17,6 +24,9 @@ public struct ChunkTable: Hashable, Sendable {
 
     /// The most chunks of a track: as many as a movie box of 64 MiB can have.
     private static let maxCount = 1 << 24
+
+    /// The chunks of a track that is written, in the order of the samples.
+    public init(_ chunks: [Chunk]) { self.chunks = chunks }
 
     /// Reads the tables.
     /// - Throws: an error where a box is missing or cut off, has too many rows, or names chunks that do not exist.
@@ -83,7 +93,7 @@ public struct ChunkTable: Hashable, Sendable {
         chunks = result
     }
 
-    /// Replaces the boxes of a sample table.
+    /// Replaces the boxes of a sample table; offsets have 64 bits where it has a `co64`.
     public func write(into table: inout Box) {
         let isWide = table.first("co64") != nil
         var offsets = Self.head(chunks.count)

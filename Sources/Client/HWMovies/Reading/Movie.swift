@@ -23,10 +23,6 @@ public struct Movie: Sendable {
     /// What is damaged and was left out, for people.
     public let remarks: [String]
 
-    /// Opens a file.
-    /// - Throws: `unreadable`, and what `init(_:)` throws.
-    public init(path: String) throws(MovieError) { try self.init(MovieFile(path: path)) }
-
     /// Reads the boxes of a movie.
     /// - Throws: `truncated` or `malformed` where there is no whole movie box, `limit` for a file with more than
     ///   `MovieLimits`, `unsupported` for a compressed movie box.

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+internal import HWDBoxes
+internal import HWDHEVC
+
+/// The tables of a track that is written.
+struct WrittenTrack {
+    /// What the track has.
+    enum Media {
+        case video(VideoTrackSettings)
+        case sound(SoundTrackSettings)
+    }
+
+    /// Rows of a table that each are for several samples.
+    private struct Runs {
+        private var numbers: [UInt32] = []
+
+        mutating func append(_ value: UInt32) {
+            if let last = numbers.last, last == value, numbers[numbers.count - 2] < .max {
+                numbers[numbers.count - 2] += 1
+            } else {
+                numbers += [1, value]
+            }
+        }
+
+        /// The body of the box.
+        var body: [UInt8] { [UInt8](bigEndian: [0, UInt32(numbers.count / 2)] + numbers) }
+        var isZero: Bool { numbers.isEmpty || numbers.count == 2 && numbers[1] == 0 }
+    }
+
+    private let media: Media
+    /// What is known of the pictures; nil for sound.
+    private var annotations: PictureAnnotations?
+    let timeScale: UInt32
+    /// When the track ends; nil where its last packet does.
+    var end: Int64?
+    private let isQuickTime: Bool
+    private var entries: [Box]
+    private var current = 1
+    private var durations = Runs()
+    private var shifts = Runs()
+    private var sizes: [UInt32] = []
+    private var sync: [UInt32] = []
+    private var chunks: [ChunkTable.Chunk] = []
+    private var chunkSize = 0
+    private var position: UInt64 = 0
+    /// The decode time of the first packet, and that and the duration of the last.
+    private var times: (first: Int64, last: Int64, duration: Int64)?
+    private var shown: (first: Int64, end: Int64) = (.max, .min)
+
+    private static let maxChunkSize = 1 << 20
+    private static let maxEntries = 1024
+
+    init(video: VideoTrackSettings, isQuickTime: Bool) throws(MovieError) {
+        try video.check()
+        media = .video(video)
+        annotations = PictureAnnotations(video.configuration, isQuickTime: isQuickTime)
+        (timeScale, self.isQuickTime) = (video.timeScale, isQuickTime)
+        entries = [try video.entry(video.configuration, isQuickTime: isQuickTime)]
+    }
+
+    init(sound: SoundTrackSettings, isQuickTime: Bool) throws(MovieError) {
+        guard sound.timeScale > 0, sound.entry.size >= 36 else {
+            throw MovieError(.usage, "a track of sound needs a time scale above 0 and a whole sample entry")
+        }
+        media = .sound(sound)
+        (timeScale, self.isQuickTime) = (sound.timeScale, isQuickTime)
+        entries = [sound.entry]
+    }
+
+    var isEmpty: Bool { sizes.isEmpty }
+
+    /// Changes the parameter sets of the packets that follow.
+    mutating func change(to record: DecoderConfigurationRecord) throws(MovieError) {
+        guard case .video(let settings) = media, record.lengthSize == 4 else {
+            throw MovieError(.usage, "only tracks of video have parameter sets, with lengths of 4 bytes")
+        }
+        let entry = try settings.entry(record, isQuickTime: isQuickTime)
+        if let known = entries.firstIndex(of: entry) {
+            current = known + 1
+            return
+        }
+        guard entries.count < Self.maxEntries else {
+            throw MovieError(.limit, "the parameter sets change more than \(Self.maxEntries) times")
+        }
+        annotations?.change(to: record)
+        entries.append(entry)
+        current = entries.count
+    }
+
+    /// Checks a packet before its bytes are written.
+    /// - Throws: `usage` for times that a movie cannot hold, and for bytes without a picture.
+    func check(_ packet: WrittenPacket) throws(MovieError) {
+        let limit = 0..<Int64(UInt32.max)
+        guard limit.contains(packet.duration), (-greatestTime..<greatestTime).contains(packet.time),
+            (-greatestTime..<greatestTime).contains(packet.decodeTime),
+            limit.contains(packet.time - packet.decodeTime)
+        else {
+            throw MovieError(.usage, "a packet has times that a movie cannot hold, or is decoded after it is shown")
+        }
+        if let times, !limit.contains(packet.decodeTime - times.last) {
+            throw MovieError(.usage, "a packet is decoded before the one written before it, or much later")
+        }
+        guard UInt64(packet.bytes.count) <= MovieLimits.packetSize, sizes.count < MovieLimits.samples else {
+            throw MovieError(
+                .limit, "a packet of \(packet.bytes.count) bytes, or one more packet, cannot be written")
+        }
+        if case .video = media, Self.kind(packet) == nil {
+            throw MovieError(.usage, "a packet has no HEVC picture in NAL units behind lengths of 4 bytes")
+        }
+    }
+
+    private static func kind(_ packet: WrittenPacket) -> SampleKind? {
+        packet.bytes.withUnsafeBytes { SampleKind($0, .lengths(4)) }
+    }
+
+    /// Adds a packet whose bytes are at a position of the file.
+    mutating func append(_ packet: WrittenPacket, at position: UInt64) {
+        if let last = chunks.last, self.position == position, last.entry == current, chunkSize < Self.maxChunkSize {
+            chunks[chunks.count - 1].sampleCount += 1
+            chunkSize += packet.bytes.count
+        } else {
+            chunks.append(ChunkTable.Chunk(offset: position, sampleCount: 1, entry: current))
+            chunkSize = packet.bytes.count
+        }
+        self.position = position + UInt64(packet.bytes.count)
+        if let times { durations.append(UInt32(packet.decodeTime - times.last)) }
+        times = (times?.first ?? packet.decodeTime, packet.decodeTime, packet.duration)
+        shifts.append(UInt32(packet.time - packet.decodeTime))
+        sizes.append(UInt32(packet.bytes.count))
+        shown = (min(shown.first, packet.time), max(shown.end, packet.time + packet.duration))
+        guard case .video = media else { return }
+        if Self.kind(packet)?.isIRAP ?? false { sync.append(UInt32(sizes.count)) }
+        packet.bytes.withUnsafeBytes { annotations?.note($0) }
+    }
+
+    /// How long the track is shown, in its ticks, from the begin of the movie.
+    var duration: Int64 { max(0, end ?? shown.end) }
+
+    /// Ticks of the track as ticks of the movie, rounded to the nearest.
+    func movieTicks(_ ticks: Int64, _ scale: UInt32) -> UInt64 {
+        let product = UInt64(max(0, ticks)).multipliedFullWidth(by: UInt64(scale))
+        let (low, carry) = product.low.addingReportingOverflow(UInt64(timeScale) / 2)
+        // The quotient fits: ticks have less than 61 bits, and a scale at most 32.
+        let high = product.high + (carry ? 1 : 0)
+        return high < UInt64(timeScale) ? UInt64(timeScale).dividingFullWidth((high, low)).quotient : .max
+    }
+
+    /// The `trak` box.
+    func box(_ id: UInt32, movieScale: UInt32) throws(MovieError) -> Box {
+        let writer = TrackBoxes(
+            id: id, duration: movieTicks(duration, movieScale), mediaDuration: mediaDuration, timeScale: timeScale,
+            isQuickTime: isQuickTime)
+        var table = Box(
+            "stbl",
+            children: [Box("stsd", fields: [UInt8](bigEndian: [0, UInt32(entries.count)]), children: entries)])
+        var durations = durations
+        durations.append(UInt32(times?.duration ?? 0))
+        table.children.append(Box("stts", durations.body))
+        if !shifts.isZero { table.children.append(Box("ctts", shifts.body)) }
+        if case .video = media, sync.count < sizes.count {
+            table.children.append(Box("stss", [UInt8](bigEndian: [0, UInt32(sync.count)] + sync)))
+        }
+        table.children.append(Box("stsc", []))
+        table.children.append(Box("stsz", [UInt8](bigEndian: [0, 0, UInt32(sizes.count)] + sizes)))
+        let isWide = chunks.contains { $0.offset > UInt64(UInt32.max) }
+        table.children.append(Box(isWide ? "co64" : "stco", []))
+        ChunkTable(chunks).write(into: &table)
+        let edits = self.edits(movieScale)
+        switch media {
+        case .video(let settings):
+            try checkingBoxes { () throws(BoxError) in try annotations?.write(into: &table) }
+            return writer.video(
+                settings, size: try settings.displaySize(settings.configuration), edits,
+                try corrected(table))
+        case .sound(let settings):
+            if let distance = settings.rollDistance {
+                var group = SampleGroup(
+                    "roll",
+                    entries: [[UInt8(truncatingIfNeeded: distance >> 8), UInt8(truncatingIfNeeded: distance)]])
+                for _ in sizes { group.append(1) }
+                table.children += group.boxes
+            }
+            return writer.sound(settings, edits, table)
+        }
+    }
+
+    /// A table whose records state as many levels as were written.
+    private func corrected(_ table: Box) throws(MovieError) -> Box {
+        var table = table
+        try checkingBoxes { () throws(BoxError) in
+            try table.forEach { box throws(BoxError) in if box.type == "hvcC" { annotations?.correct(&box) } }
+        }
+        return table
+    }
+
+    private var mediaDuration: UInt64 {
+        times.map { UInt64($0.last - $0.first + $0.duration) } ?? 0
+    }
+
+    /// The `elst`: what precedes 0 is not shown, and a later begin is an empty edit.
+    private func edits(_ movieScale: UInt32) -> Box {
+        let begin = max(0, shown.first)
+        let media = begin - (times?.first ?? 0)
+        var rows: [(duration: UInt64, media: Int64)] = []
+        let delay = movieTicks(begin, movieScale)
+        if delay > 0 { rows.append((delay, -1)) }
+        rows.append((movieTicks(duration, movieScale) - min(delay, movieTicks(duration, movieScale)), media))
+        let isWide = rows.contains { $0.duration > UInt64(UInt32.max) || $0.media > Int64(Int32.max) }
+        var body = [UInt8](bigEndian: [isWide ? 0x0100_0000 : 0, UInt32(rows.count)])
+        for row in rows {
+            if isWide {
+                body.appendBigEndian(row.duration)
+                body.appendBigEndian(row.media)
+            } else {
+                body.appendBigEndian(UInt32(row.duration))
+                body.appendBigEndian(Int32(row.media))
+            }
+            body.appendBigEndian(UInt32(0x1_0000))
+        }
+        return Box("edts", children: [Box("elst", body)])
+    }
+}
