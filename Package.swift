@@ -150,7 +150,7 @@ let package = Package(
             swiftSettings: common + optimizedSwift,
             plugins: ["HWDEmbedText"]),
         .target(
-            name: "HWDLibAV", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "CHWDLibAV"],
+            name: "HWDLibAV", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDSystem", "CHWDLibAV"],
             path: "Sources/Codecs/LibAV", swiftSettings: common + optimizedSwift),
         // What apps link.
         .target(

@@ -117,6 +117,22 @@ struct NVIDIAMachineTests {
         }
     }
 
+    @Test("A card that decodes without a render node is hardware, and the missing node is still named")
+    func decoderAlone() throws {
+        let simulated = try SimulatedMachine(Self.installed.filter { !$0.key.contains("nvidia_drm") })
+        var path = CodecPath(
+            id: "hevc-main-decode", codec: "hevc", operation: .decode, profile: "main", bitDepth: 8,
+            device: "/dev/nvidia0", driver: "NVIDIA NVDEC, driver 580.159.04")
+        (path.claimed, path.verified) = (true, true)
+        let snapshot = ProbeSnapshot(
+            encoders: [], nodes: [RenderNode(node: "/dev/nvidia0", state: .ready)], paths: [path])
+        let diagnosis = Diagnosis(snapshot, Machine(nvidia: simulated.driver()))
+        #expect(diagnosis.decode.hardware)
+        #expect(diagnosis.decode.by == "HEVC of 8 bits by NVIDIA NVDEC, driver 580.159.04 on /dev/nvidia0")
+        #expect(!diagnosis.encode.hardware)
+        #expect(diagnosis.problems.map(\.cause) == [.nvidiaModeset])
+    }
+
     @Test("Without a VA-API driver, what works is said")
     func noVideoDriver() {
         var node = RenderNode(node: "/dev/dri/renderD128", state: .driverFailed, reason: "no file")

@@ -53,6 +53,22 @@ private func path(
         #expect(choice.fallbackReason == nil)
     }
 
+    @Test("NVIDIA's card is a decoder of its own kind, and says why it is not used")
+    func choosesNVDEC() throws {
+        let card = node("/dev/nvidia0", pci: "0000:00:06.0")
+        let machine = ProbeSnapshot(
+            encoders: [], nodes: [card], paths: [path("/dev/nvidia0"), path("/dev/nvidia0", depth: 10)])
+        let id = "org.hwdaemon.decoder.nvdec.0000:00:06.0"
+        for depth in [8, 10] {
+            let choice = try choose(depth: depth, machine)
+            #expect(choice.decoder.id == id && choice.decoder.device == "/dev/nvidia0")
+        }
+        let full = CodecFailure(codecID: id, reason: "the GPU has no memory left", isTransient: true)
+        let choice = try choose(Self.noSpecification, machine, [full])
+        #expect(choice.decoder.id == Self.software)
+        #expect(choice.fallbackReason == "\(id) failed: the GPU has no memory left")
+    }
+
     @Test func reportsTheReasonOfEveryFallback() throws {
         let require: [String: PropertyValue] = ["RequireHardwareAcceleratedVideoDecoder": .bool(true)]
         let nothing = ProbeSnapshot(encoders: [], nodes: [])

@@ -18,7 +18,7 @@ struct SessionMemoryTests {
         let encoder = memory(.compression, 1920, 1080)
         #expect(encoder.bound == (256 + 2 * 16) * Self.mebibyte + 400 * 6_220_800)
         #expect(encoder.initial == 24 * Self.mebibyte + 16 * 6_220_800)
-        #expect(memory(.decompression, 1920, 1080).bound == (256 + 2 * 16) * Self.mebibyte + 40 * 6_220_800)
+        #expect(memory(.decompression, 1920, 1080).bound == (512 + 2 * 16) * Self.mebibyte + 40 * 6_220_800)
         #expect(memory(.transfer, 1920, 1080).bound == (512 + 2 * 16) * Self.mebibyte + 40 * 6_220_800)
     }
 
@@ -76,7 +76,7 @@ struct SessionMemoryTests {
         }
         let largest = SessionMemory(.compression, picture: .max, processors: 4096)
         #expect(largest == SessionMemory(.compression, picture: 16384 * 16384 * 3, processors: 4096))
-        #expect(SessionMemory(.decompression, picture: 0, processors: -1).bound == 256 * Self.mebibyte)
+        #expect(SessionMemory(.decompression, picture: 0, processors: -1).bound == 512 * Self.mebibyte)
     }
 
     @Test(

@@ -266,6 +266,18 @@ private let (needed, rPath, runPath): (UInt64, UInt64, UInt64) = (1, 15, 29)
         #expect(Set(drivers.rows.map(\.path)) == [tree.path("dri"), tree.path("core")])
     }
 
+    @Test("NVIDIA's decoder is found by the names that libavcodec opens, wherever the linker is told to look")
+    func nvidiaDecoder() throws {
+        let tree = try Tree()
+        try tree.write("nvidia/libcuda.so.1", library())
+        try tree.write("nvidia/libnvcuvid.so.1", library([(needed, "libcuda.so.1")]))
+        let drivers = tree.drivers(["LD_LIBRARY_PATH": tree.path("nvidia")])
+        #expect(drivers.drivers(of: .nvdec) == ["libcuda.so.1", "libnvcuvid.so.1"])
+        #expect(drivers.refused(of: .nvdec).isEmpty)
+        #expect(drivers.rows.map(\.path).contains(tree.path("nvidia")))
+        #expect(tree.drivers([:]).drivers(of: .nvdec).isEmpty)
+    }
+
     @Test("This machine's C library is read, and damaged copies of a library do no harm")
     func damagedLibraries() throws {
         let search = LibrarySearch(folders: [], cache: "/etc/ld.so.cache")

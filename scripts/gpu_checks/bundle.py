@@ -8,10 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gpu_checks.clips import make_clips
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("hwctl", "hwctl-media", "hwdaemon", "hwdaemon-decoder", "hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-transfer",
             "hwdaemon-verify")
-MAX_SIZE = 40 << 20
+MAX_SIZE = 60 << 20
 OF_THE_OTHER_MACHINE = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux", "libstdc++", "libgcc_s", "libresolv")
 # What drivers load beside themselves: NVIDIA's part for the loader fails where only some of these exist.
 OPENED = ("libvulkan.so.1", "libva.so.2", "libva-drm.so.2", "libX11.so.6", "libXext.so.6", "libX11-xcb.so.1", "libEGL.so.1",
@@ -69,7 +71,7 @@ def make_stub(path):
 
 
 def make_bundle(out, build, bench):
-    """Writes check-gpu, the programs of a build folder, session-bench, bus-copies and strace to a .tar.xz."""
+    """Writes check-gpu, the programs of a build folder, session-bench, bus-copies, strace and clips to a .tar.xz."""
     programs = [str(build / name) for name in PROGRAMS] + [str(bench)]
     runtime = (build / "../lib/hwdaemon").resolve()
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +94,7 @@ def make_bundle(out, build, bench):
                 make_stub(str(target))
         if runtime.is_dir():
             shutil.copytree(runtime, root / "lib/hwdaemon", symlinks=True)
+        make_clips(root / "clips")
         shutil.copy(ROOT / "scripts/check-gpu", root)
         for file in (ROOT / "scripts/gpu_checks").glob("*.py"):
             shutil.copy(file, root / "gpu_checks")

@@ -58,6 +58,8 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case nvidiaCapabilities = "nvidia_capabilities"
     /// The node that CUDA and NVIDIA's decoder need does not exist.
     case nvidiaMemory = "nvidia_uvm"
+    /// The libraries of CUDA and NVIDIA's decoder cannot be loaded.
+    case nvidiaDecoder = "nvidia_decoder"
     /// A cause that a later version of the daemon reports.
     case unknown
 
@@ -180,6 +182,12 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
                 "start the container with graphics and video among NVIDIA_DRIVER_CAPABILITIES",
                 "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all …"
             )
+        case .nvidiaDecoder:
+            (
+                "install libcuda1 and libnvcuvid1 in the version of NVIDIA's driver; a container needs compute and video among "
+                    + "NVIDIA_DRIVER_CAPABILITIES",
+                "apt install libcuda1 libnvcuvid1"
+            )
         case .nvidiaMemory: ("load the module, and make its node when the system starts", "nvidia-modprobe -u -c 0")
         default: (nil, nil)
         }
@@ -187,7 +195,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
 
     /// What works on NVIDIA's cards where VA-API does not.
     private static let withoutVideo =
-        "without it Vulkan converts colors on the GPU, and software encodes and decodes"
+        "without it NVDEC decodes and Vulkan converts colors on the GPU, and software encodes"
 
     private static func isNVIDIA(_ pciID: String?) -> Bool { pciID?.hasPrefix("10de") == true }
 

@@ -53,11 +53,12 @@ static inline uint32_t clibav_tag(char a, char b, char c, char d) { return MKTAG
 /// `AV_PIX_FMT_P010`, little-endian.
 static inline enum AVPixelFormat clibav_p010(void) { return AV_PIX_FMT_P010LE; }
 
-/// A `get_format` that accepts only VA-API surfaces, so that libavcodec never falls back to software.
-static inline enum AVPixelFormat clibav_only_vaapi(AVCodecContext *context, const enum AVPixelFormat *offered) {
+/// A `get_format` that accepts only the surfaces of VA-API and CUDA, so that libavcodec never falls back to software: it offers
+/// those of the device that is open.
+static inline enum AVPixelFormat clibav_only_surfaces(AVCodecContext *context, const enum AVPixelFormat *offered) {
     (void)context;
     for (; *offered != AV_PIX_FMT_NONE; offered++) {
-        if (*offered == AV_PIX_FMT_VAAPI) return AV_PIX_FMT_VAAPI;
+        if (*offered == AV_PIX_FMT_VAAPI || *offered == AV_PIX_FMT_CUDA) return *offered;
     }
     return AV_PIX_FMT_NONE;
 }

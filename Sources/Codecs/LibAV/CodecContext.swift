@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import CHWDLibAV
+internal import HWDModel
 
 /// Owner of an AVCodecContext, and of the listener that its callbacks find in `opaque`.
 package final class CodecContext {
@@ -44,11 +45,24 @@ package final class CodecContext {
         return true
     }
 
-    /// Opens the VA-API driver of a render node for this context.
+    /// Opens the driver of a node for this context.
     ///
-    /// - Returns: 0, or libav's error.
-    func openDevice(_ node: String) -> Int32 {
-        av_hwdevice_ctx_create(&pointer.pointee.hw_device_ctx, AV_HWDEVICE_TYPE_VAAPI, node, nil, 0)
+    /// - Parameter what: what fails, for the error's text.
+    func openDevice(_ node: String, failure what: String) throws(LibAVError) {
+        let interface = CodecInterface(node: node)
+        var name = node
+        if interface == .nvdec {
+            NVDEC.select(node)
+            name = "0"
+            LibAVLog.forget()
+        }
+        let code = av_hwdevice_ctx_create(
+            &pointer.pointee.hw_device_ctx, interface.deviceType, name, nil, 0)
+        guard code < 0 else { return }
+        if interface == .nvdec, let reason = NVDEC.reason(LibAVLog.errors) {
+            throw LibAVError("\(what): \(reason.text)", isTransient: reason.isTransient)
+        }
+        throw LibAVError(what, code)
     }
 
     /// Opens the codec.

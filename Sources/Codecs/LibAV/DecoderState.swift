@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDModel
 internal import Synchronization
 
 /// The state that libavcodec's callbacks share with a decoder: picture buffers, complaints by packet, the chosen format.
@@ -19,8 +20,8 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
 
     /// Where pictures are decoded into; nil for libavcodec's own memory.
     private(set) var buffers: DirectBuffers?
-    /// Whether pictures are to be decoded onto VA-API surfaces.
-    private(set) var wantsHardware = false
+    /// What pictures are to be decoded by; nil for software.
+    private(set) var interface: CodecInterface?
     private let work = Mutex(Work())
 
     /// Complaints kept between two calls of `takeComplaints`; one damaged picture may cause thousands.
@@ -31,10 +32,10 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
     override init() { super.init() }
 
     /// State of a decoder with these buffers; neither value changes once it is open.
-    convenience init(buffers: DirectBuffers?, wantsHardware: Bool) {
+    convenience init(buffers: DirectBuffers?, interface: CodecInterface?) {
         self.init()
         self.buffers = buffers
-        self.wantsHardware = wantsHardware
+        self.interface = interface
     }
 
     /// Notes that a packet is sent to the decoder.
@@ -62,7 +63,7 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
 
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
         work.withLock { work in
-            if wantsHardware, LogFinding(message) == .driverFailure {
+            if interface != nil, LogFinding(message) == .driverFailure {
                 work.hardwareFailure = work.hardwareFailure ?? message
                 return
             }
@@ -76,7 +77,7 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
     /// Notes a failed call, unless the log already has the reason.
     func callFailed(_ reason: String) {
         work.withLock { work in
-            guard work.complaints.isEmpty else { return }
+            guard work.complaints.isEmpty, work.hardwareFailure == nil else { return }
             work.complaints.append((work.unstarted.first, reason))
         }
     }
@@ -110,9 +111,9 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         var software = AV_PIX_FMT_NONE
         var position = offered
         while position.pointee != AV_PIX_FMT_NONE {
-            if wantsHardware, position.pointee == AV_PIX_FMT_VAAPI {
+            if let interface, position.pointee == interface.surfaceFormat {
                 softwareReason = nil
-                return AV_PIX_FMT_VAAPI
+                return interface.surfaceFormat
             }
             let flags = av_pix_fmt_desc_get(position.pointee)?.pointee.flags ?? 0
             if software == AV_PIX_FMT_NONE, flags & UInt64(AV_PIX_FMT_FLAG_HWACCEL) == 0 {
@@ -120,17 +121,17 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
             }
             position += 1
         }
-        if wantsHardware { noteSoftwareFallback() }
+        if let interface { noteSoftwareFallback(from: interface) }
         return software
     }
 
-    private func noteSoftwareFallback() {
+    private func noteSoftwareFallback(from interface: CodecInterface) {
         work.withLock { work in
             // The complaints so far are about a context that did not open, and not about the packet.
             let failure = work.hardwareFailure ?? work.complaints.last?.text
             (work.hardwareFailure, work.complaints) = (nil, [])
             work.softwareReason =
-                "libavcodec gets no VA-API surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
+                "libavcodec gets no \(interface.name) surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
         }
     }
 }

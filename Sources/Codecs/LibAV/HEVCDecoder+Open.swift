@@ -23,12 +23,9 @@ extension HEVCDecoder {
         codec.configureDecoding(maxPixels: 2 * StreamFormat.maxLumaSamples, listener: state)
         setCallbacks(context)
         guard let device = options.device else { return }
-        let code = codec.openDevice(device)
-        guard code >= 0 else {
-            throw SessionError(
-                .videoDecoderNotAvailableNow,
-                LibAVError("\(device) does not open for decoding", code).description)
-        }
+        do throws(LibAVError) {
+            try codec.openDevice(device, failure: "\(device) does not open for decoding")
+        } catch { throw SessionError(.videoDecoderNotAvailableNow, error.description) }
     }
 
     private static func setCallbacks(_ context: UnsafeMutablePointer<AVCodecContext>) {

@@ -3,7 +3,7 @@ internal import CHWDLibAV
 public import HWDCoding
 public import HWDModel
 
-/// libavcodec's HEVC decoder for sessions: in software, or on a VA-API driver's surfaces.
+/// libavcodec's HEVC decoder for sessions: in software, or on the surfaces of VA-API or NVDEC.
 ///
 /// Used by one thread at a time. In software libavcodec's threads write into the session's memory directly;
 /// surfaces are copied there.
@@ -14,7 +14,7 @@ public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
         public var threads = 0
         /// Whether each picture is finished before the next one is begun.
         public var isRealTime = false
-        /// The render node to decode on; nil decodes in software.
+        /// The render node, or the node of NVIDIA's card, to decode on; nil decodes in software.
         public var device: String?
         /// The pixel format of the pictures; nil is planar or semi-planar in the stream's own depth.
         public var target: PixelFormat?
@@ -49,7 +49,8 @@ public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
         keepsSurfaces = options.keepsSurfaces
         let isDirect = options.device == nil && copier.format(forDepth: format.bitDepth) == format.planarFormat
         state = DecoderState(
-            buffers: isDirect ? DirectBuffers(memory: memory) : nil, wantsHardware: options.device != nil)
+            buffers: isDirect ? DirectBuffers(memory: memory) : nil,
+            interface: options.device.map(CodecInterface.init(node:)))
         guard let decoder = avcodec_find_decoder(AV_CODEC_ID_HEVC) else {
             throw SessionError(.couldNotFindVideoDecoder, "this libavcodec has no HEVC decoder")
         }
@@ -155,14 +156,14 @@ public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
     private func emit(
         _ frame: UnsafeMutablePointer<AVFrame>, _ handler: DecoderEventHandler
     ) throws(SessionError) {
-        if AVPixelFormat(rawValue: frame.pointee.format) == AV_PIX_FMT_VAAPI {
-            if keepsSurfaces, let surface = DecodedSurface(frame, copier) {
+        if let surfaces = state.interface?.surfaceFormat, frame.pointee.format == surfaces.rawValue {
+            if keepsSurfaces, surfaces == AV_PIX_FMT_VAAPI, let surface = DecodedSurface(frame, copier) {
                 return try handler(.picture(surface.picture, surface))
             }
             let (picture, owner) = try copier.download(frame)
             return try handler(.picture(picture, owner))
         }
-        if state.wantsHardware, state.softwareReason == nil {
+        if state.interface != nil, state.softwareReason == nil {
             state.softwareReason = "libavcodec decodes this stream in software"
         }
         if let (picture, owner) = try direct(frame) { return try handler(.picture(picture, owner)) }

@@ -5,9 +5,12 @@ internal import CHWDLibAV
 public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A sentence without its full stop, with libav's text for the error.
     public let description: String
+    /// Whether the same call may succeed later.
+    public let isTransient: Bool
 
     /// - Parameter code: libav's error; 0 for a failure that libav has no code for.
-    init(_ what: String, _ code: Int32 = 0) {
+    init(_ what: String, _ code: Int32 = 0, isTransient: Bool = false) {
+        self.isTransient = isTransient
         guard code < 0 else {
             description = what
             return

@@ -44,6 +44,9 @@ package enum LibAVLog {
     /// Discards the errors so far, so that a later error message does not quote one about another file.
     package static func forget() { lines.withLock { $0.removeAll() } }
 
+    /// libav's last errors, oldest first, without the addresses in their prefixes.
+    package static var errors: [String] { lines.withLock { $0 } }
+
     /// libav's last error, without the address in its prefix; nil when there was none.
     package static var lastError: String? { lines.withLock { $0.last } }
 

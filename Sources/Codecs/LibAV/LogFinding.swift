@@ -5,7 +5,7 @@
 /// Only this file compares the wording, which is that of FFmpeg 5.1. A message whose wording changes becomes `other`, which
 /// callers treat as damage of the stream.
 package enum LogFinding: Hashable, Sendable {
-    /// A VA-API call failed; the stream may be sound.
+    /// A call of VA-API or CUDA failed; the stream may be sound.
     case driverFailure
     /// The file is shorter than its header says.
     case truncatedInput
@@ -14,7 +14,7 @@ package enum LogFinding: Hashable, Sendable {
 
     /// Classifies a message of level `AV_LOG_ERROR`, prefixed with its context's name (`hevc: …`).
     package init(_ message: String) {
-        if message.contains(Self.failedCall) || message.contains(Self.failedPicture) {
+        if [Self.failedCall, Self.failedCUDA, Self.failedPicture].contains(where: message.contains) {
             self = .driverFailure
         } else if message.contains(Self.truncatedFile) {
             self = .truncatedInput
@@ -26,6 +26,9 @@ package enum LogFinding: Hashable, Sendable {
     // libavcodec/vaapi_decode.c: ff_vaapi_decode_make_param_buffer, ff_vaapi_decode_make_slice_buffer and
     // ff_vaapi_decode_issue log each libva call that fails: "Failed to create …", "… upload …", "… end picture …: 1 (…)".
     private static let failedCall = ": Failed to "
+
+    // libavutil/cuda_check.h, ff_cuda_check: "… failed -> CUDA_ERROR_UNKNOWN: unknown error".
+    private static let failedCUDA = " failed -> CUDA_ERROR"
 
     // libavcodec/hevcdec.c, hevc_decode_frame: "hardware accelerator failed to decode picture" when the accelerator's
     // end_frame returns an error.

@@ -62,10 +62,12 @@ struct PictureCopier {
         }
     }
 
-    /// Copies a surface's samples from the device, and on into a slot.
+    /// Copies a surface's samples from the device into a slot: directly, or through other memory where they must be converted
+    /// or a window begins inside the surface.
     func download(
         _ frame: UnsafeMutablePointer<AVFrame>
     ) throws(SessionError) -> (OutputPicture, any AnyObject & Sendable) {
+        if let picture = try downloadDirectly(frame) { return picture }
         guard let owner = FrameOwner() else { throw SessionError(.allocationFailed, "no memory for a picture") }
         let copy = owner.pointer
         let code = av_hwframe_transfer_data(copy, frame, 0)
@@ -80,6 +82,49 @@ struct PictureCopier {
         copy.pointee.width = min(copy.pointee.width, frame.pointee.width)
         copy.pointee.height = min(copy.pointee.height, frame.pointee.height)
         return try convert(copy, isHardware: true)
+    }
+}
+
+extension PictureCopier {
+    /// Copies a surface of CUDA's into a slot; nil where other memory is needed, and for VA-API, whose drivers choose the format.
+    private func downloadDirectly(
+        _ frame: UnsafeMutablePointer<AVFrame>
+    ) throws(SessionError) -> (OutputPicture, any AnyObject & Sendable)? {
+        guard frame.pointee.format == AV_PIX_FMT_CUDA.rawValue, frame.pointee.crop_left == 0,
+            frame.pointee.crop_top == 0, let data = frame.pointee.hw_frames_ctx?.pointee.data
+        else { return nil }
+        let samples = UnsafeRawPointer(data).load(as: AVHWFramesContext.self).sw_format
+        guard let format = SampleFormats.native(samples), format.isSemiPlanar,
+            self.format(forDepth: format.bitDepth) == format
+        else { return nil }
+        let packed = FrameLayout.packed(
+            format, width: Int(frame.pointee.width), height: Int(frame.pointee.height))
+        let slot = try memory.slotForCopy(byteCount: packed.size)
+        let holder = SlotHolder(memory, slot.id)
+        guard let owner = FrameOwner() else { throw SessionError(.allocationFailed, "no memory for a picture") }
+        let copy = owner.pointer
+        (copy.pointee.format, copy.pointee.width, copy.pointee.height) = (
+            samples.rawValue, frame.pointee.width, frame.pointee.height
+        )
+        // The slot outlives this reference to it.
+        copy.pointee.buf.0 = av_buffer_create(
+            slot.base.assumingMemoryBound(to: UInt8.self), packed.size, { _, _ in }, nil, 0)
+        guard copy.pointee.buf.0 != nil else {
+            throw SessionError(.allocationFailed, "no memory for a picture")
+        }
+        let planes: [(UnsafeMutablePointer<UInt8>?, Int32)] = packed.layout.planes.map { plane in
+            ((slot.base + Int(plane.offset)).assumingMemoryBound(to: UInt8.self), Int32(plane.stride))
+        }
+        (copy.pointee.data.0, copy.pointee.linesize.0) = planes[0]
+        (copy.pointee.data.1, copy.pointee.linesize.1) = planes[1]
+        let code = av_hwframe_transfer_data(copy, frame, 0)
+        guard code >= 0 else {
+            throw SessionError(
+                .videoDecoderMalfunction, LibAVError("a surface cannot be read back", code).description)
+        }
+        var picture = OutputPicture(frame, format, slot: slot.id, packed.layout.moved(by: slot.poolOffset))
+        picture.isHardware = true
+        return (picture, holder)
     }
 }
 

@@ -32,6 +32,7 @@ public final class ReferenceDecoder {
     private let codec: CodecContext
     private let packet: PacketOwner
     private let frame: FrameOwner
+    private let interface: CodecInterface?
     /// The copy of a surface; nil in software.
     private let copy: FrameOwner?
 
@@ -52,23 +53,26 @@ public final class ReferenceDecoder {
     /// - Parameters:
     ///   - codec: `hevc` for length-prefixed NAL units, `h264` for a byte stream, `vp9`, `av1`.
     ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets, less than 1 MiB; empty for others.
-    ///   - node: the render node whose VA-API driver is to decode; nil for software. There is no fallback.
+    ///   - node: the render node whose VA-API driver is to decode, or the node of NVIDIA's card; nil for software. There is no
+    ///     fallback.
     public init(codec name: String = "hevc", record: [UInt8], node: String? = nil) throws(LibAVError) {
-        av_log_set_level(AV_LOG_QUIET)
-        guard let decoder = Self.decoder(name, inHardware: node != nil) else {
-            throw LibAVError("this libavcodec has no decoder of \(name)\(node == nil ? "" : " with VA-API")")
+        LibAVLog.install()
+        let interface = node.map(CodecInterface.init(node:))
+        guard let decoder = Self.decoder(name, interface) else {
+            throw LibAVError(
+                "this libavcodec has no decoder of \(name)\(interface.map { " with \($0.name)" } ?? "")")
         }
         guard let codec = CodecContext(decoder), let packet = PacketOwner(), let frame = FrameOwner(),
             record.count < 1 << 20, record.isEmpty || codec.setExtradata(record)
         else { throw LibAVError("no memory for a decoder") }
         (self.codec, self.packet, self.frame) = (codec, packet, frame)
         codec.pointer.pointee.thread_count = 1
+        self.interface = interface
         if let node {
             copy = FrameOwner()
             guard copy != nil else { throw LibAVError("no memory for a decoder") }
-            let code = codec.openDevice(node)
-            guard code >= 0 else { throw LibAVError("libavcodec cannot use \(node)", code) }
-            codec.pointer.pointee.get_format = clibav_only_vaapi
+            try codec.openDevice(node, failure: "libavcodec cannot use \(node)")
+            codec.pointer.pointee.get_format = clibav_only_surfaces
         } else {
             copy = nil
         }
@@ -78,25 +82,25 @@ public final class ReferenceDecoder {
         guard code >= 0 else { throw LibAVError("libavcodec's decoder of \(name) does not open", code) }
     }
 
-    /// The preferred decoder, or the one that uses VA-API; nil where there is none.
-    private static func decoder(_ name: String, inHardware: Bool) -> UnsafePointer<AVCodec>? {
+    /// The preferred decoder, or the one that uses an interface; nil where there is none.
+    private static func decoder(_ name: String, _ interface: CodecInterface?) -> UnsafePointer<AVCodec>? {
         let ids = [
             "hevc": AV_CODEC_ID_HEVC, "h264": AV_CODEC_ID_H264, "vp9": AV_CODEC_ID_VP9, "av1": AV_CODEC_ID_AV1,
         ]
         guard let id = ids[name] else { return nil }
-        guard inHardware else { return avcodec_find_decoder(id) }
+        guard let interface else { return avcodec_find_decoder(id) }
         // The preferred decoder of AV1 is another library's, which has no hardware.
         var place: UnsafeMutableRawPointer?
         while let codec = av_codec_iterate(&place) {
-            if codec.pointee.id == id, av_codec_is_decoder(codec) != 0, usesVAAPI(codec) { return codec }
+            if codec.pointee.id == id, av_codec_is_decoder(codec) != 0, uses(interface, codec) { return codec }
         }
         return nil
     }
 
-    private static func usesVAAPI(_ codec: UnsafePointer<AVCodec>) -> Bool {
+    private static func uses(_ interface: CodecInterface, _ codec: UnsafePointer<AVCodec>) -> Bool {
         var index: Int32 = 0
         while let configuration = avcodec_get_hw_config(codec, index) {
-            if configuration.pointee.device_type == AV_HWDEVICE_TYPE_VAAPI { return true }
+            if configuration.pointee.device_type == interface.deviceType { return true }
             index += 1
         }
         return false
@@ -154,7 +158,7 @@ public final class ReferenceDecoder {
     /// The samples of the received frame, copied from its surface where it has one.
     private func picture() throws(LibAVError) -> DecodedPicture {
         guard let copy else { return try DecodedPicture(frame.pointer) }
-        guard frame.pointer.pointee.format == AV_PIX_FMT_VAAPI.rawValue else {
+        guard frame.pointer.pointee.format == interface?.surfaceFormat.rawValue else {
             throw LibAVError("libavcodec decoded in software where hardware was required")
         }
         defer { av_frame_unref(copy.pointer) }

@@ -44,7 +44,7 @@ struct DRMDevice: Hashable {
     }
 }
 
-/// A kernel driver of the DRM, as it describes itself (`DRM_IOCTL_VERSION`).
+/// A kernel driver, as one of the DRM describes itself (`DRM_IOCTL_VERSION`).
 struct DRMDriver: Hashable {
     /// `i915`, `amdgpu`.
     var name: String
@@ -57,6 +57,9 @@ struct DRMDriver: Hashable {
         defer { drmFreeVersion(version) }
         self.init(version.pointee)
     }
+
+    /// A driver that is not asked through libdrm.
+    init(name: String, version: String) { (self.name, self.version) = (name, version) }
 
     /// Reads libdrm's description; nil if it has no name.
     init?(_ version: drmVersion) {

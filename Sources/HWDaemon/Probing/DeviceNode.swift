@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDVAAPI
 
@@ -8,10 +9,12 @@ internal import HWDVAAPI
 struct DeviceNode: ~Copyable {
     /// The results so far.
     var description: RenderNode
-    /// The kernel's driver; nil if the node could not be opened or is not the DRM's.
+    /// The kernel's driver; nil if the node could not be opened, or is neither the DRM's nor NVIDIA's.
     private(set) var kernelDriver: DRMDriver?
-    /// The open node, which a display needs as long as it exists; nil if it could not be opened.
+    /// The open node, which a display needs as long as it exists; nil if it could not be opened, and for NVIDIA's cards.
     private var file: OwnedFD?
+    /// Whether the node can be opened.
+    private(set) var isUsable = false
 
     /// Identifies a node and opens it.
     ///
@@ -28,6 +31,16 @@ struct DeviceNode: ~Copyable {
             description.reason = "\(path) is not a character device"
             return
         }
+        if let minor = CodecInterface.nvidiaMinor(of: path) {
+            identifyCard(minor)
+            // Not opened: that starts the card, which takes a second where no other program uses it.
+            guard access(path, R_OK | W_OK) == 0 else {
+                fail(errno, status)
+                return
+            }
+            isUsable = true
+            return
+        }
         if let device = DRMDevice(number: status.st_rdev) {
             description.pciAddress = device.pciAddress
             description.pciID = device.pciID
@@ -40,7 +53,24 @@ struct DeviceNode: ~Copyable {
             return
         }
         file = OwnedFD(number)
+        isUsable = true
         kernelDriver = DRMDriver(file: number)
+        description.kernelDriver = kernelDriver?.name
+    }
+
+    /// Reads what the kernel's driver says about a card of NVIDIA's.
+    private mutating func identifyCard(_ minor: Int) {
+        if let address = NVIDIACard(minor: minor)?.pciAddress {
+            let folder = "/sys/bus/pci/devices/\(address)"
+            let numbers = ["vendor", "device"].compactMap { name in
+                (try? BoundedFile.read("\(folder)/\(name)", limit: 64)).map { bytes in
+                    String(decoding: bytes, as: UTF8.self).filter(\.isHexDigit).dropFirst()
+                }
+            }
+            description.pciAddress = address
+            if numbers.count == 2 { description.pciID = numbers.joined(separator: ":") }
+        }
+        kernelDriver = NVIDIACard.driverVersion().map { DRMDriver(name: "nvidia", version: $0) }
         description.kernelDriver = kernelDriver?.name
     }
 

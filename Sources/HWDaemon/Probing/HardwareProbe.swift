@@ -6,7 +6,7 @@ internal import HWDTransport
 internal import HWDVAAPI
 internal import HWDWire
 
-/// Which paths of the catalogue a node's VA-API driver claims, and whether frames come back intact.
+/// Which paths of the catalogue a node's driver claims, of VA-API or NVIDIA's, and whether frames come back intact.
 struct HardwareProbe {
     /// A path of the catalogue on this node.
     private struct Candidate {
@@ -29,7 +29,8 @@ struct HardwareProbe {
     /// The claims of a driver, and the files that they depend on.
     private struct Claims {
         var candidates: [Candidate]
-        var libva: String
+        /// The libraries that the driver is used through, with their versions.
+        var libraries: String
         var files: [FileStamp]
     }
 
@@ -45,7 +46,10 @@ struct HardwareProbe {
     /// Probes a node.
     func answer(_ node: consuming DeviceNode) -> ProbeAnswer {
         do throws(VAError) {
-            guard let claims = try claims(&node) else { return ProbeAnswer(node: node.description) }
+            let isCard = CodecInterface(node: node.description.node) == .nvdec
+            guard let claims = isCard ? cardClaims(&node) : try claims(&node) else {
+                return ProbeAnswer(node: node.description, refused: isCard ? drivers.refused(of: .nvdec) : [])
+            }
             var verifier = Verifier(request, key: key(node, claims), judge: judge)
             var answer = verify(claims.candidates, &node, &verifier)
             answer.files = claims.files + (verifier.judgeFile.map { [FileStamp(now: $0)] } ?? [])
@@ -92,7 +96,7 @@ struct HardwareProbe {
         let kernelDriver = node.kernelDriver.map { " \($0.name) \($0.version)" } ?? ""
         return ProbeRecord.Key(
             device: node.description.pciAddress ?? node.description.node, driver: node.description.driver ?? "",
-            kernel: Verifier.kernel + kernelDriver, libraries: claims.libva, catalogue: catalogue.digest)
+            kernel: Verifier.kernel + kernelDriver, libraries: claims.libraries, catalogue: catalogue.digest)
     }
 
     /// Asks the driver about every path of the catalogue; nil for a node without a driver.
@@ -110,7 +114,36 @@ struct HardwareProbe {
             if entry.servesSessions || candidate.path.claimed { candidates.append(candidate) }
         }
         return Claims(
-            candidates: candidates, libva: "libva \(display.version)",
+            candidates: candidates, libraries: "libva \(display.version)",
+            files: LoadedFiles.stamps(catalogue.files + [node.description.node]))
+    }
+
+    /// The catalogue's decoders on a card of NVIDIA's; nil where it cannot be used.
+    ///
+    /// CUDA is not started: which of them the chip has is found when they are tried.
+    private func cardClaims(_ node: inout DeviceNode) -> Claims? {
+        guard node.isUsable else { return nil }
+        if let fault = NVDECLibraries.load(drivers) {
+            node.description.state = .driverFailed
+            (node.description.reason, node.description.cause) = (fault.reason, fault.cause)
+            return nil
+        }
+        node.description.state = .ready
+        let driver = "NVIDIA NVDEC\(node.kernelDriver.map { ", driver \($0.version)" } ?? "")"
+        node.description.driver = driver
+        var candidates: [Candidate] = []
+        for entry in catalogue.capabilities.paths where entry.enabled && entry.operation == .decode {
+            var path = CodecPath(entry, device: node.description.node, driver: driver)
+            let isAllowed = catalogue.capabilities.apply(to: &path, pciID: node.description.pciID)
+            path.claimed = true
+            path.hardware = HardwareLimits(entrypoint: "NVDEC")
+            candidates.append(
+                Candidate(
+                    path: path, entry: entry,
+                    hardware: isAllowed ? HardwarePath(entry, entrypoint: "NVDEC", quirks: []) : nil))
+        }
+        return Claims(
+            candidates: candidates, libraries: "CUDA",
             files: LoadedFiles.stamps(catalogue.files + [node.description.node]))
     }
 
@@ -152,30 +185,23 @@ struct HardwareProbe {
         var verified: [Candidate] = []
         var paths: [CodecPath] = []
         for var candidate in candidates {
-            if let hardware = candidate.hardware, let file = node.fileDescriptor {
+            if let hardware = candidate.hardware {
                 let (entry, limits) = (candidate.entry, candidate.path.hardware)
-                let name = node.description.node
+                let (name, file) = (node.description.node, node.fileDescriptor)
                 verifier.verify(&candidate.path) { soFar in
-                    guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
                     report(.trying(soFar.recordSoFar, path: entry.id))
-                    guard entry.servesSessions else {
-                        guard let picture = TrialPictures.picture(entry.codec, bitDepth: entry.bitDepth) else {
-                            return Verifier.Fault(reason: "there is no picture to verify it with")
-                        }
-                        return picture.decode(node: name, judge: judge)
-                    }
-                    let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
-                    return entry.operation == .encode
-                        ? trial.encode(node: file, hardware) : trial.decode(node: name)
+                    return trial(entry, limits, hardware, node: name, file: file)
                 }
             }
             paths.append(candidate.path)
             if candidate.path.verified { verified.append(candidate) }
         }
         let encoders = verified.filter { $0.entry.operation == .encode }
-        node.description.reason = encoders.isEmpty ? Self.reason(paths) : nil
-        if encoders.isEmpty {
-            let claimed = paths.first { $0.operation == .encode && $0.claimed }
+        let isCard = CodecInterface(node: node.description.node) == .nvdec
+        let works = isCard ? verified.contains { $0.entry.servesSessions } : !encoders.isEmpty
+        node.description.reason = works ? nil : Self.reason(paths, isCard ? .decode : .encode)
+        if !works {
+            let claimed = paths.first { $0.operation == (isCard ? .decode : .encode) && $0.claimed }
             node.description.cause = claimed.map(\.cause) ?? .noEncoder
             if verifier.isBusy { (node.description.state, node.description.cause) = (.busy, .busy) }
         }
@@ -192,6 +218,27 @@ struct HardwareProbe {
             hardware: Self.hardwareEncoder(encoders, node.description).map { [$0] } ?? [],
             untried: verifier.untried, isWhole: judge != nil || verifier.untried.isEmpty,
             quirks: catalogue.capabilities.descriptions(of: paths))
+    }
+
+    /// Sends frames through a path; returns nil if they come back intact.
+    ///
+    /// - Parameters:
+    ///   - node: the node's path.
+    ///   - file: its descriptor, which an encoder needs.
+    private func trial(
+        _ entry: Capabilities.Path, _ limits: HardwareLimits?, _ hardware: HardwarePath, node: String, file: Int32?
+    ) -> Verifier.Fault? {
+        guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
+        guard entry.servesSessions else {
+            guard let picture = TrialPictures.picture(entry.codec, bitDepth: entry.bitDepth) else {
+                return Verifier.Fault(reason: "there is no picture to verify it with")
+            }
+            return picture.decode(node: node, judge: judge)
+        }
+        let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
+        guard entry.operation == .encode else { return trial.decode(node: node) }
+        guard let file else { return Verifier.Fault(reason: "\(node) is not open") }
+        return trial.encode(node: file, hardware)
     }
 }
 
@@ -230,10 +277,11 @@ extension HardwareProbe {
         return paths.isEmpty ? nil : HardwareEncoder(encoderID: id(node), node: node.node, paths: paths)
     }
 
-    /// Why a node whose driver started has no encoder.
-    private static func reason(_ paths: [CodecPath]) -> String {
-        let encoders = paths.filter { $0.operation == .encode }
-        guard let claimed = encoders.first(where: \.claimed) else { return "its driver has no HEVC encoder" }
-        return "its HEVC encoder is not used: \(claimed.reason ?? Verifier.notTried)"
+    /// Why a node whose driver started has no encoder, or a card of NVIDIA's no decoder.
+    private static func reason(_ paths: [CodecPath], _ operation: CodecOperation) -> String {
+        let noun = operation == .encode ? "encoder" : "decoder"
+        let own = paths.filter { $0.operation == operation }
+        guard let claimed = own.first(where: \.claimed) else { return "its driver has no HEVC \(noun)" }
+        return "its HEVC \(noun) is not used: \(claimed.reason ?? Verifier.notTried)"
     }
 }

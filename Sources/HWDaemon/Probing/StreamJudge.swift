@@ -39,9 +39,11 @@ public struct CodedStream: Hashable, Sendable {
 public struct JudgeError: Error, Hashable, Sendable {
     /// The reason.
     public let reason: String
+    /// Whether the device was merely in use, or at its limit.
+    public let isBusy: Bool
 
     /// An error with its reason.
-    public init(_ reason: String) { self.reason = reason }
+    public init(_ reason: String, isBusy: Bool = false) { (self.reason, self.isBusy) = (reason, isBusy) }
 }
 
 /// A decoded picture: planar 4:2:0 samples in packed rows, each in 16 bits whatever the bit depth.

@@ -12,7 +12,7 @@ struct VerifyWorkerMain {
     }
 }
 
-/// libavcodec's decoder, in software or through VA-API.
+/// libavcodec's decoder, in software or through VA-API or NVDEC.
 private struct LibAVJudge: StreamJudge {
     var name: String { "libavcodec \(ReferenceDecoder.libraryVersion)" }
     var isAvailable: Bool { ReferenceDecoder.isAvailable }
@@ -28,7 +28,7 @@ private struct LibAVJudge: StreamJudge {
                 JudgedPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes)
             }
         } catch {
-            throw JudgeError(error.description)
+            throw JudgeError(error.description, isBusy: error.isTransient)
         }
     }
 }

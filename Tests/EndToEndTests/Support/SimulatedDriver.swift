@@ -23,6 +23,22 @@ enum SimulatedDriver {
         ]
     }
 
+    /// The environment that gives a daemon a card of NVIDIA's, whose libraries Tests/HWSim plays as well.
+    ///
+    /// - Parameter state: the folder where the daemon remembers what was verified, and where the card's node is.
+    static func card(_ personality: String = "full", state: Scratch) throws -> [String: String] {
+        let folder = try library.get()
+        let node = state.path("nvidia0")
+        if access(node, F_OK) != 0 {
+            try FileManager.default.createSymbolicLink(atPath: node, withDestinationPath: "/dev/null")
+        }
+        let before = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ":\($0)" } ?? ""
+        return [
+            "LD_LIBRARY_PATH": "\(folder)/nvidia\(before)", "HWSIM_PERSONALITY": personality,
+            "HWDAEMON_DEVICES": node, "STATE_DIRECTORY": state.root,
+        ]
+    }
+
     /// A daemon whose only device this driver serves, after it has verified what the driver claims.
     ///
     /// A session that merely prefers hardware does not wait for the verification to end.

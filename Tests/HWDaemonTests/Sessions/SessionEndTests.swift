@@ -48,12 +48,21 @@ struct SessionEndTests {
         #expect(Devices.nodes(deviceList: many).count == Devices.maxCount)
     }
 
+    @Test("A list of devices grants the nodes that NVIDIA's cards share only where it names such a card")
+    func sharedNodes() {
+        #expect(Devices.granted(deviceList: "/dev/dri/renderD128") == ["/dev/dri/renderD128"])
+        #expect(
+            Devices.granted(deviceList: "/dev/nvidia1") == ["/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"])
+        #expect(Devices.ofOtherDrivers(deviceList: nil).contains("/dev/nvidia-uvm"))
+    }
+
     @Test(
         "Only the daemon's own nodes and render nodes may be probed",
         arguments: [
             ("/dev/null", true), ("/dev/dri/renderD128", true), ("/dev/dri/renderD191", true),
             ("/dev/dri/renderD192", false), ("/dev/dri/renderD", false), ("/dev/watchdog", false),
             ("/dev/dri/renderD128/../../watchdog", false), ("", false), ("/dev/dri/card0", false),
+            ("/dev/nvidia0", true), ("/dev/nvidia7", true), ("/dev/nvidia8", false), ("/dev/nvidiactl", false),
         ])
     func mayProbe(_ node: String, _ allowed: Bool) {
         #expect(Devices.mayProbe(node, nodes: ["/dev/null"]) == allowed)

@@ -45,7 +45,7 @@ struct Diagnosis: Encodable {
     /// Judges what a probe found.
     init(_ snapshot: ProbeSnapshot, _ machine: Machine) {
         problems = Self.nodeProblems(snapshot, machine) + Self.pathProblems(snapshot)
-        let hasRenderNode = !snapshot.nodes.isEmpty
+        let hasRenderNode = snapshot.nodes.contains { CodecInterface(node: $0.node) == .vaapi }
         let nvidia =
             machine.nvidia?.faults(isContainer: machine.isContainer, hasRenderNode: hasRenderNode) ?? []
         problems += nvidia.map { Problem($0.cause, $0.text) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 
 /// The device nodes that the daemon probes.
@@ -9,9 +10,10 @@ enum Devices {
     /// Nodes probed, at most.
     static let maxCount = 16
 
-    /// The nodes of a list separated by colons (`HWDAEMON_DEVICES`), or every `/dev/dri/renderD*` if it is nil.
+    /// The nodes of a list separated by colons (`HWDAEMON_DEVICES`), or every `/dev/dri/renderD*` and `/dev/nvidia0` to 7 if it
+    /// is nil.
     static func nodes(deviceList: String?) -> [String] {
-        let names = deviceList.map(parse) ?? renderNodes()
+        let names = deviceList.map(parse) ?? (renderNodes() + nvidiaCards())
         return Array(names.prefix(maxCount))
     }
 
@@ -21,32 +23,42 @@ enum Devices {
         return list.split(separator: ":").map(String.init).filter { seen.insert($0).inserted }
     }
 
-    /// Whether a client may have `node` probed: it is one of the daemon's, or has a render node's name.
+    /// Whether a client may have `node` probed: it is one of the daemon's, or has the name of a render node or of NVIDIA's card.
     ///
     /// Opening a device can have side effects (a watchdog starts counting), so clients cannot name any file.
     static func mayProbe(_ node: String, nodes: [String]) -> Bool {
         if nodes.contains(node) { return true }
         // The minors of render nodes (drm(7)), each in one spelling.
-        return (128...191).contains { node == "/dev/dri/renderD\($0)" }
+        return (128...191).contains { node == "/dev/dri/renderD\($0)" } || nvidiaNames.contains(node)
     }
 
     /// Whether Vulkan may find a GPU: one of these nodes, or a device of a driver that is not part of the DRM.
     static func hasGPU(nodes: [String]) -> Bool {
-        (nodes + ["/dev/nvidiactl", "/dev/dxg"]).contains { access($0, F_OK) == 0 }
+        (nodes + [nvidiaControl, "/dev/dxg"]).contains { access($0, F_OK) == 0 }
     }
 
-    /// The nodes that a session's driver may open: the daemon's and, where no list names them, those of NVIDIA's driver and
-    /// of Windows' hypervisor.
+    /// The nodes that a session's driver may open: the daemon's and, unless a list names other devices only, those of NVIDIA's
+    /// driver and of Windows' hypervisor.
     static func granted(deviceList: String?) -> [String] {
         nodes(deviceList: deviceList) + ofOtherDrivers(deviceList: deviceList)
     }
 
-    /// The nodes that drivers use besides a render node; none where a list names all that are used.
+    /// The nodes that drivers use besides a device's own; of a list, those that the cards of NVIDIA's in it need.
     static func ofOtherDrivers(deviceList: String?) -> [String] {
-        guard deviceList == nil else { return [] }
-        return (0..<8).map { "/dev/nvidia\($0)" }
-            + ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg"]
+        guard let deviceList else { return nvidiaNames + nvidiaShared + ["/dev/nvidia-modeset", "/dev/dxg"] }
+        return parse(deviceList).contains { CodecInterface(node: $0) == .nvdec } ? nvidiaShared : []
     }
+
+    /// The nodes of NVIDIA's cards; on another machine one call of the system.
+    private static func nvidiaCards() -> [String] {
+        guard access(nvidiaControl, F_OK) == 0 else { return [] }
+        return nvidiaNames.filter { access($0, F_OK) == 0 }
+    }
+
+    private static let nvidiaNames = (0..<8).map { "/dev/nvidia\($0)" }
+    private static let nvidiaControl = "/dev/nvidiactl"
+    /// What a program needs beside a card's node: for all calls, and for CUDA's memory.
+    private static let nvidiaShared = [nvidiaControl, "/dev/nvidia-uvm"]
 
     private static func renderNodes() -> [String] {
         let names = (try? Directory.names(in: "/dev/dri")) ?? []

@@ -23,8 +23,9 @@ public struct SessionMemory: Hashable, Sendable {
         switch kind {
         // x265's look-ahead and frame threads.
         case .compression: Row(initial: (24 * mebibyte, 16), bound: (256 * mebibyte, 400))
-        // Pictures are in arenas; those of a stream with alpha are private until both layers are joined.
-        case .decompression: Row(initial: (24 * mebibyte, 2), bound: (256 * mebibyte, 40))
+        // Pictures are in arenas; those of a stream with alpha are private until both layers are joined. CUDA reserves 379 MiB
+        // for 1080p, and does not start with 128.
+        case .decompression: Row(initial: (24 * mebibyte, 2), bound: (512 * mebibyte, 40))
         // A software GPU compiles shaders and has copies of the pictures.
         case .transfer: Row(initial: (24 * mebibyte, 2), bound: (512 * mebibyte, 40))
         }

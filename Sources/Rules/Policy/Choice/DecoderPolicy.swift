@@ -123,8 +123,9 @@ public enum DecoderPolicy {
             // The bus address is stable across boots, the node's number is not.
             let address = snapshot.nodes.first { $0.node == device }?.pciAddress
             let name = address ?? device.split(separator: "/").last.map(String.init) ?? device
+            let interface = CodecInterface(node: device).rawValue
             var decoder = DecoderDescription(
-                id: "org.hwdaemon.decoder.vaapi.\(name)", name: "\(path.driver) (hardware)",
+                id: "org.hwdaemon.decoder.\(interface).\(name)", name: "\(path.driver) (hardware)",
                 bitDepths: [path.bitDepth],
                 device: device, pciAddress: address)
             decoder.codec = path.codec

@@ -10,6 +10,8 @@ public struct DriverFiles: Sendable {
     /// What loads a driver.
     public enum Interface: Sendable {
         case vulkan, vaapi
+        /// CUDA and NVIDIA's decoder.
+        case nvdec
         /// EGL, Vulkan's layers and its loader.
         case other
     }
@@ -34,6 +36,9 @@ public struct DriverFiles: Sendable {
 
     /// Vulkan's loader, which programs open by its name.
     public static let vulkanLoader = "libvulkan.so.1"
+
+    /// What libavcodec opens by name for NVIDIA's decoder.
+    public static let nvdecLibraries = ["libcuda.so.1", "libnvcuvid.so.1"]
 
     /// Variables that name folders of drivers, separated by colons.
     private static let folderVariables = [
@@ -62,6 +67,9 @@ public struct DriverFiles: Sendable {
             search.grant(folder: folder)
         }
         add(search.libraries.files(named: Self.vulkanLoader), as: .other, Self.vulkanLoader, &search)
+        for name in Self.nvdecLibraries {
+            add(search.libraries.files(named: name), as: .nvdec, name, &search)
+        }
         for path in paths.vulkanDrivers { add(manifestsAt: path, as: .vulkan, &search) }
         for path in paths.vulkanLayers + paths.egl { add(manifestsAt: path, as: .other, &search) }
         let videoFolders = list("LIBVA_DRIVERS_PATH")

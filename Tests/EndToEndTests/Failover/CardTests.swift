@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWClient
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEndFaults.Failover {
+    /// NVIDIA's decoder, which Tests/HWSim plays: pictures are those of software, whatever becomes of its process.
+    @Suite struct Card {
+        static let id = "org.hwdaemon.decoder.nvdec.nvidia0"
+        private static let count = 48
+        /// Pictures at which the card fails: the first ones, about a key frame (every twelfth), and the last ones.
+        private static let positions = [1, 2, 3, 11, 12, 13, 14, 24, 25, 36, 47, 48]
+
+        private static func stream(_ format: PixelFormat, in folder: Scratch) throws -> CodedStream {
+            try CodedStream(
+                format, width: 320, height: 192, frames: count, interval: 12,
+                options: ":open-gop=1:bframes=3:b-pyramid=1", in: folder)
+        }
+
+        /// What ffmpeg decodes in software, in the interleaved form that hardware has.
+        private static func reference(_ format: PixelFormat, in folder: Scratch) throws -> [UInt8] {
+            let path = try #require(folder.contents.first { $0.hasPrefix("coded-\(format.rawValue)") })
+            return try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-i", folder.path(path), "-f", "rawvideo", "-fps_mode", "passthrough",
+                    "-pix_fmt",
+                    format == .yu12 ? "nv12" : "p010le", "-",
+                ]
+            ).output
+        }
+
+        private static func probed(
+            _ personality: String = "full", state: Scratch, _ more: [String: String] = [:], stall: Int = 60
+        ) throws -> (server: TestDaemon, found: ProbeSnapshot) {
+            let server = try TestDaemon(
+                "--set", "HardwareStallTimeout=\(stall)",
+                environment: SimulatedDriver.card(personality, state: state).merging(more) { $1 })
+            return (server, try Hardware.probe(server))
+        }
+
+        private static func check(_ decoder: Decoder, _ reference: [UInt8], _ name: Comment) {
+            #expect(decoder.frames.count == count && decoder.reports.isEmpty, name)
+            let isSame = decoder.frames.flatMap(\.samples) == reference
+            #expect(isSame, name)
+        }
+
+        @Test(
+            "Both depths are verified, and sessions have the pictures of software",
+            arguments: [PixelFormat.yu12, .i010])
+        func decodes(_ format: PixelFormat) throws {
+            let state = try Scratch()
+            let (server, found) = try Self.probed(state: state)
+            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" }
+            #expect(paths.map(\.bitDepth) == [8, 10] && paths.allSatisfy(\.verified), "\(paths)")
+            #expect(found.nodes.map(\.state) == [.ready] && found.nodes.first?.reason == nil)
+            let stream = try Self.stream(format, in: server.folder)
+            let decoder = try Decoder(
+                server.daemon, stream, specification: [.requireHardwareDecoder: .bool(true)])
+            #expect(decoder.session.created.decoderID == Self.id && decoder.session.created.usingHardware)
+            try decoder.decode(stream)
+            Self.check(decoder, try Self.reference(format, in: server.folder), "\(format)")
+            #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.hardware) })
+        }
+
+        @Test("kill -9: the card goes on with the same pictures")
+        func killed() throws {
+            let state = try Scratch()
+            let (server, _) = try Self.probed(state: state)
+            let stream = try Self.stream(.yu12, in: server.folder)
+            let reference = try Self.reference(.yu12, in: server.folder)
+            for position in [2, 13, 47] {
+                let decoder = try Decoding.decode(server, stream, killingAt: [position])
+                Self.check(decoder, reference, "killed after \(position)")
+                #expect(decoder.session.created.decoderID == Self.id)
+            }
+        }
+
+        @Test(
+            "Every picture is right where the card crashes, hangs or fails", arguments: ["crash", "hang", "fail"])
+        func faults(_ kind: String) throws {
+            let state = try Scratch()
+            let folder = state.path("plan")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let plan = "\(folder)/faults"
+            try "".write(toFile: plan, atomically: false, encoding: .utf8)
+            let (server, _) = try Self.probed(
+                state: state, ["HWSIM_FAULTS": plan, "HWDAEMON_SANDBOX_PATHS": folder],
+                stall: kind == "hang" ? 2 : 60)
+            let stream = try Self.stream(.yu12, in: server.folder)
+            let reference = try Self.reference(.yu12, in: server.folder)
+            for position in kind == "hang" ? [1, 13, 48] : Self.positions {
+                try "decode-\(kind) \(position)\n".write(toFile: plan, atomically: false, encoding: .utf8)
+                let decoder = try Decoder(server.daemon, stream)
+                try #require(decoder.session.created.usingHardware)
+                try decoder.decode(stream)
+                Self.check(decoder, reference, "\(kind) at \(position)")
+                let left = try String(contentsOfFile: plan, encoding: .utf8).filter { !$0.isWhitespace }
+                #expect(left.isEmpty, "the card did not reach \(left)")
+                // A failed call is no death: software continues within the process.
+                let notices = try decoder.session.copyProperties([.fallbackReason])[.fallbackReason]
+                #expect((decoder.session.restartCount == 1) == (kind != "fail"), "\(kind) at \(position)")
+                #expect(
+                    (notices != nil) == (kind == "fail"), "\(kind) at \(position): \(notices?.description ?? "")")
+            }
+        }
+
+        @Test(
+            "A card that cannot be used says why",
+            arguments: [
+                ("no-device", "CUDA finds no device"), ("gpu-memory-1", "the GPU has no memory left"),
+                ("fail-init", "CUDA_ERROR_UNKNOWN"), ("wrong-samples", "differs from what software decodes"),
+                ("decode-wrong-at-1", "frame"), ("8-bit-only", "decoding failed"),
+            ])
+        func reasons(_ personality: String, _ words: String) throws {
+            let state = try Scratch()
+            let (server, found) = try Self.probed(personality, state: state)
+            let path = try #require(found.paths.last { $0.device != nil && $0.codec == "hevc" })
+            #expect(path.claimed && !path.verified && path.reason?.contains(words) == true, "\(path)")
+            let refused = sessionError {
+                _ = try Decoder(
+                    server.daemon, try Self.stream(.i010, in: server.folder),
+                    specification: [.requireHardwareDecoder: .bool(true)])
+            }
+            #expect(refused?.reason.contains(words) == true, "\(refused?.reason ?? "")")
+        }
+
+        @Test("Without NVIDIA's libraries the node says so, and CUDA is not asked")
+        func noLibraries() throws {
+            let state = try Scratch()
+            let (_, found) = try Self.probed(state: state, ["LD_LIBRARY_PATH": ""])
+            let node = try #require(found.nodes.first)
+            #expect(node.state == .driverFailed && node.cause == .nvidiaDecoder)
+            #expect(node.reason?.contains("libcuda.so.1 cannot be loaded") == true, "\(node)")
+            #expect(found.paths.allSatisfy { $0.device == nil })
+        }
+    }
+}
