@@ -44,6 +44,7 @@ struct scaling_lists {
 
 // What the video usability information says about a picture; 0 or 2 (unspecified) where it says nothing.
 struct vui {
+    bool is_present;
     int aspect_width, aspect_height;
     bool full_range;
     int video_format, primaries, transfer, matrix;
@@ -169,8 +170,8 @@ bool parse_slice(struct bit_reader *, const struct parameter_sets *, struct nal_
 // The reference lists of a P or B slice (8.3.4) as POCs; false when the set has none.
 bool slice_lists(const struct slice *, int poc, int lists[2][MAX_REFERENCES]);
 
-// Append whole NAL units with start codes. Parameter sets are the plain ones of what was parsed: no VUI, no extension,
-// no reference picture sets in the SPS.
+// Append whole NAL units with start codes. Parameter sets are the plain ones of what was parsed: no extension, no reference
+// picture sets in the SPS.
 void write_vps(struct bytes *, const struct sps *);
 void write_sps(struct bytes *, const struct sps *);
 void write_pps(struct bytes *, const struct pps *);

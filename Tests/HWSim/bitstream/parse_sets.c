@@ -183,7 +183,8 @@ static bool parse_sps_references(struct bit_reader *reader, struct sps *sps, cha
     sps->temporal_mvp = read_bits(reader, 1);
     sps->strong_intra = read_bits(reader, 1);
     sps->vui = (struct vui){.video_format = 5, .primaries = 2, .transfer = 2, .matrix = 2};
-    if (read_bits(reader, 1) && !parse_vui(reader, sps->sub_layers, &sps->vui)) return refuse(message, "the SPS's VUI is damaged");
+    sps->vui.is_present = read_bits(reader, 1);
+    if (sps->vui.is_present && !parse_vui(reader, sps->sub_layers, &sps->vui)) return refuse(message, "the SPS's VUI is damaged");
     sps->extension = read_bits(reader, 1);
     if (sps->extension && read_bits(reader, 8)) return refuse(message, "SPS extensions are not implemented");
     if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the SPS does not end where it should");

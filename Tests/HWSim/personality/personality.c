@@ -158,6 +158,7 @@ static const struct flag flags[] = {
     {"no-nvenc", offsetof(struct personality, no_nvenc)},
     {"old-driver", offsetof(struct personality, old_driver)},
     {"three-sessions", offsetof(struct personality, three_sessions)},
+    {"client-key", offsetof(struct personality, client_key)},
 };
 
 // With a number behind them.
