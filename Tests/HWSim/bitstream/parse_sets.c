@@ -67,7 +67,7 @@ bool parse_rps(
         const struct rps *from = &before[index - back];
         bool negative = read_bits(reader, 1);
         int shift = (int)(read_ue(reader) + 1) * (negative ? -1 : 1);
-        int total = from->negative + from->positive;
+        int total = rps->from = from->negative + from->positive;
         bool used[33], kept[33];
         for (int j = 0; j <= total; j++) {
             used[j] = read_bits(reader, 1);
@@ -136,7 +136,7 @@ static bool parse_sps_format(struct bit_reader *reader, struct sps *sps, char *m
 }
 
 // Block sizes and the tools up to PCM.
-static bool parse_sps_blocks(struct bit_reader *reader, struct sps *sps, char *message) {
+static bool parse_sps_blocks(struct bit_reader *reader, bool any_tool, struct sps *sps, char *message) {
     uint32_t sizes[4];
     for (int i = 0; i < 4; i++) sizes[i] = read_ue(reader);
     sps->hierarchy_inter = (int)read_ue(reader);
@@ -148,11 +148,19 @@ static bool parse_sps_blocks(struct bit_reader *reader, struct sps *sps, char *m
     sps->log2_min_tb = (int)sizes[2] + 2;
     sps->log2_max_tb = sps->log2_min_tb + (int)sizes[3];
     sps->scaling_lists = read_bits(reader, 1);
-    if (sps->scaling_lists) return refuse(message, "scaling lists are not implemented");
+    if (sps->scaling_lists && !any_tool) return refuse(message, "scaling lists are not implemented");
+    default_scaling_lists(&sps->scaling);
+    if (sps->scaling_lists && read_bits(reader, 1)) parse_scaling_lists(reader, &sps->scaling);
     sps->amp = read_bits(reader, 1);
     sps->sao = read_bits(reader, 1);
     sps->pcm = read_bits(reader, 1);
-    return !sps->pcm || refuse(message, "PCM is not implemented");
+    if (!sps->pcm) return true;
+    if (!any_tool) return refuse(message, "PCM is not implemented");
+    for (int i = 0; i < 2; i++) sps->pcm_depth[i] = (int)read_bits(reader, 4) + 1;
+    sps->log2_min_pcm = (int)(read_ue(reader) & 3) + 3;
+    sps->log2_max_pcm = sps->log2_min_pcm + (int)(read_ue(reader) & 3);
+    sps->pcm_loop_filter_disabled = read_bits(reader, 1);
+    return true;
 }
 
 // From the reference picture sets to the end.
@@ -167,11 +175,16 @@ static bool parse_sps_references(struct bit_reader *reader, struct sps *sps, cha
         uint32_t pictures = read_ue(reader);
         if (pictures > 32) return refuse(message, "%u long-term pictures in the SPS", pictures);
         sps->long_term_count = (int)pictures;
-        skip_bits(reader, pictures * (size_t)(sps->log2_poc_lsb + 1));
+        for (uint32_t i = 0; i < pictures; i++) {
+            sps->long_term_lsb[i] = (int)read_bits(reader, sps->log2_poc_lsb);
+            sps->long_term_used[i] = read_bits(reader, 1);
+        }
     }
     sps->temporal_mvp = read_bits(reader, 1);
     sps->strong_intra = read_bits(reader, 1);
-    if (read_bits(reader, 1) && !parse_vui(reader, sps->sub_layers)) return refuse(message, "the SPS's VUI is damaged");
+    sps->vui = (struct vui){.video_format = 5, .primaries = 2, .transfer = 2, .matrix = 2};
+    sps->vui.is_present = read_bits(reader, 1);
+    if (sps->vui.is_present && !parse_vui(reader, sps->sub_layers, &sps->vui)) return refuse(message, "the SPS's VUI is damaged");
     sps->extension = read_bits(reader, 1);
     if (sps->extension && read_bits(reader, 8)) return refuse(message, "SPS extensions are not implemented");
     if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the SPS does not end where it should");
@@ -200,7 +213,7 @@ bool parse_sps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     if (sps.sub_layers > 7) return refuse(message, "an SPS of %d sub-layers", sps.sub_layers);
     read_bits(reader, 1);
     parse_profile(reader, sps.sub_layers, &sps);
-    if (!parse_sps_format(reader, &sps, message) || !parse_sps_blocks(reader, &sps, message) ||
+    if (!parse_sps_format(reader, &sps, message) || !parse_sps_blocks(reader, sets->any_tool, &sps, message) ||
         !parse_sps_references(reader, &sps, message))
         return false;
     if (!sets->vps[vps]) return refuse(message, "the SPS names the VPS %u, which was not sent", vps);
@@ -216,16 +229,47 @@ static bool check_pps(const struct pps *pps, char *message) {
         pps->init_qp < -12 || pps->init_qp > 51 || pps->beta_offset_div2 < -6 || pps->beta_offset_div2 > 6 ||
         pps->tc_offset_div2 < -6 || pps->tc_offset_div2 > 6)
         return refuse(message, "the PPS has a value out of range");
+    return true;
+}
+
+// What the encoder here has.
+static bool check_tools(const struct pps *pps, char *message) {
     if (pps->wavefront) return refuse(message, "wavefronts are not implemented");
     if (pps->weighted || pps->weighted_bi) return refuse(message, "weighted prediction is not implemented");
     if (pps->transquant_bypass) return refuse(message, "lossless coding is not implemented");
     return !pps->constrained_intra || refuse(message, "constrained intra prediction is not implemented");
 }
 
+// The grid of tiles; loop_filter_across_tiles_enabled_flag.
+static bool parse_tiles(struct bit_reader *reader, struct pps *pps, char *message) {
+    uint32_t columns = read_ue(reader) + 1, rows = read_ue(reader) + 1;
+    if (columns > MAX_TILE_COLUMNS || rows > MAX_TILE_ROWS) return refuse(message, "%ux%u tiles", columns, rows);
+    pps->tile_columns = (int)columns;
+    pps->tile_rows = (int)rows;
+    pps->tiles_uniform = read_bits(reader, 1);
+    for (int i = 0; !pps->tiles_uniform && i < pps->tile_columns - 1; i++)
+        pps->tile_widths[i] = (int)(read_ue(reader) & 0x3ff) + 1;
+    for (int i = 0; !pps->tiles_uniform && i < pps->tile_rows - 1; i++)
+        pps->tile_heights[i] = (int)(read_ue(reader) & 0x3ff) + 1;
+    pps->across_tiles = read_bits(reader, 1);
+    return true;
+}
+
+static void parse_filters(struct bit_reader *reader, struct pps *pps) {
+    pps->across_slices = read_bits(reader, 1);
+    if (!read_bits(reader, 1)) return;
+    pps->deblocking_override = read_bits(reader, 1);
+    pps->deblocking_disabled = read_bits(reader, 1);
+    if (pps->deblocking_disabled) return;
+    pps->beta_offset_div2 = read_se(reader);
+    pps->tc_offset_div2 = read_se(reader);
+}
+
 bool parse_pps(struct bit_reader *reader, struct parameter_sets *sets, int *id, char *message) {
     struct pps pps = {.present = true};
     uint32_t number = read_ue(reader), sps = read_ue(reader);
     if (number > 63 || sps > 15) return refuse(message, "a PPS with the id %u for the SPS %u", number, sps);
+    pps.tile_columns = pps.tile_rows = 1;
     pps.id = (int)number;
     pps.sps_id = (int)sps;
     pps.dependent_slices = read_bits(reader, 1);
@@ -247,18 +291,13 @@ bool parse_pps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     pps.transquant_bypass = read_bits(reader, 1);
     pps.tiles = read_bits(reader, 1);
     pps.wavefront = read_bits(reader, 1);
-    if (pps.tiles) return refuse(message, "tiles are not implemented");
-    pps.across_slices = read_bits(reader, 1);
-    if (read_bits(reader, 1)) {
-        pps.deblocking_override = read_bits(reader, 1);
-        pps.deblocking_disabled = read_bits(reader, 1);
-        if (!pps.deblocking_disabled) {
-            pps.beta_offset_div2 = read_se(reader);
-            pps.tc_offset_div2 = read_se(reader);
-        }
-    }
+    if (pps.tiles && !sets->any_tool) return refuse(message, "tiles are not implemented");
+    if (pps.tiles && !parse_tiles(reader, &pps, message)) return false;
+    parse_filters(reader, &pps);
     pps.scaling_lists = read_bits(reader, 1);
-    if (pps.scaling_lists) return refuse(message, "scaling lists are not implemented");
+    if (pps.scaling_lists && !sets->any_tool) return refuse(message, "scaling lists are not implemented");
+    default_scaling_lists(&pps.scaling);
+    if (pps.scaling_lists) parse_scaling_lists(reader, &pps.scaling);
     pps.lists_modification = read_bits(reader, 1);
     pps.log2_merge_level = (int)(read_ue(reader) & 0xff) + 2;
     pps.slice_header_extension = read_bits(reader, 1);
@@ -266,7 +305,7 @@ bool parse_pps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     if (pps.extension && read_bits(reader, 8)) return refuse(message, "PPS extensions are not implemented");
     if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the PPS does not end where it should");
     if (!sets->sps[pps.sps_id].present) return refuse(message, "the PPS names the SPS %u, which was not sent", sps);
-    if (!check_pps(&pps, message)) return false;
+    if (!check_pps(&pps, message) || !(sets->any_tool || check_tools(&pps, message))) return false;
     *id = pps.id;
     sets->pps[pps.id] = pps;
     return true;

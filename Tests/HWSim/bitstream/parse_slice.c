@@ -10,17 +10,35 @@ static int bits_for(uint32_t count) {
     return bits;
 }
 
-// The pictures that the current one may refer to: NumPicTotalCurr.
-static int usable(const struct slice *slice) {
-    int count = 0;
-    for (int i = 0; i < slice->rps.negative + slice->rps.positive; i++) count += slice->rps.used[i];
-    return count;
+static bool parse_long_term(struct bit_reader *reader, const struct sps *sps, struct slice *slice, char *message) {
+    uint32_t of_sps = sps->long_term_count ? read_ue(reader) : 0, own = read_ue(reader);
+    if (of_sps + own >= MAX_REFERENCES || of_sps > 32) return refuse(message, "%u long-term pictures", of_sps + own);
+    slice->long_term_count = (int)(of_sps + own);
+    for (uint32_t i = 0; i < of_sps + own; i++) {
+        if (i < of_sps) {
+            uint32_t index = read_bits(reader, bits_for((uint32_t)sps->long_term_count)) & 31;
+            slice->long_term_poc[i] = sps->long_term_lsb[index];
+            slice->long_term_used[i] = sps->long_term_used[index];
+        } else {
+            slice->long_term_poc[i] = (int)read_bits(reader, sps->log2_poc_lsb);
+            slice->long_term_used[i] = read_bits(reader, 1);
+        }
+        slice->long_term_msb[i] = read_bits(reader, 1);
+        if (!slice->long_term_msb[i]) continue;
+        // 7-52: how many cycles of the low bits it is back, counted from the one before.
+        int cycles = (int)(read_ue(reader) & 0xffff);
+        slice->long_term_cycles[i] = cycles + (i && i != of_sps ? slice->long_term_cycles[i - 1] : 0);
+    }
+    return true;
 }
 
 static bool parse_reference_sets(
-    struct bit_reader *reader, const struct sps *sps, struct slice *slice, char *message) {
+    struct bit_reader *reader, const struct parameter_sets *sets, const struct sps *sps, struct slice *slice, char *message) {
     slice->poc_lsb = (int)read_bits(reader, sps->log2_poc_lsb);
-    if (!read_bits(reader, 1)) {
+    bool of_sps = read_bits(reader, 1);
+    if (sps->rps_hidden) {
+        skip_bits(reader, (size_t)(of_sps ? bits_for((uint32_t)sps->rps_count) : sps->hidden_rps_bits));
+    } else if (!of_sps) {
         size_t start = reader->position;
         if (!parse_rps(reader, sps->rps_count, sps->rps_count, sps->rps, &slice->rps, message)) return false;
         slice->rps_bits = reader->position - start;
@@ -30,11 +48,37 @@ static bool parse_reference_sets(
         if (index >= (uint32_t)sps->rps_count) return refuse(message, "there is no reference picture set %u", index);
         slice->rps = sps->rps[index];
     }
-    if (sps->long_term) {
-        uint32_t of_sps = sps->long_term_count ? read_ue(reader) : 0, own = read_ue(reader);
-        if (of_sps || own) return refuse(message, "long-term reference pictures are not implemented");
-    }
+    if (sps->long_term && !parse_long_term(reader, sps, slice, message)) return false;
+    if (slice->long_term_count && !sets->any_tool)
+        return refuse(message, "long-term reference pictures are not implemented");
+    slice->total = sps->hidden_total;
+    for (int i = 0; i < slice->rps.negative + slice->rps.positive; i++) slice->total += slice->rps.used[i];
+    for (int i = 0; !sps->rps_hidden && i < slice->long_term_count; i++) slice->total += slice->long_term_used[i];
     if (sps->temporal_mvp) slice->temporal_mvp = read_bits(reader, 1);
+    return true;
+}
+
+static bool parse_weights(struct bit_reader *reader, struct slice *slice, char *message) {
+    struct weights *weights = &slice->weights;
+    bool luma[MAX_REFERENCES], chroma[MAX_REFERENCES];
+    weights->luma_denominator = (int)(read_ue(reader) & 0xff);
+    weights->chroma_delta = read_se(reader);
+    int denominator = weights->luma_denominator + weights->chroma_delta;
+    if (weights->luma_denominator > 7 || denominator < 0 || denominator > 7)
+        return refuse(message, "a weight's denominator is out of range");
+    for (int list = 0; list < (slice->type == SLICE_B ? 2 : 1); list++) {
+        for (int i = 0; i < slice->active[list]; i++) luma[i] = read_bits(reader, 1);
+        for (int i = 0; i < slice->active[list]; i++) chroma[i] = read_bits(reader, 1);
+        for (int i = 0; i < slice->active[list]; i++) {
+            weights->luma[list][i] = luma[i] ? read_se(reader) : 0;
+            weights->luma_offset[list][i] = luma[i] ? read_se(reader) : 0;
+            // What no weight at all is: the predicted offset is 0 then (7-56).
+            for (int component = 0; component < 2; component++) {
+                weights->chroma[list][i][component] = chroma[i] ? read_se(reader) : 0;
+                weights->chroma_offset[list][i][component] = chroma[i] ? read_se(reader) : 0;
+            }
+        }
+    }
     return true;
 }
 
@@ -49,7 +93,7 @@ static bool parse_lists(struct bit_reader *reader, const struct pps *pps, struct
             if (count > 14) return refuse(message, "%u entries in a reference list", count + 1);
             slice->active[list] = (int)count + 1;
         }
-    int pictures = usable(slice);
+    int pictures = slice->total;
     if (!pictures) return refuse(message, "a P or B slice has no picture to refer to");
     if (pps->lists_modification && pictures > 1)
         for (int list = 0; list < (slice->type == SLICE_B ? 2 : 1); list++) {
@@ -70,20 +114,22 @@ static bool parse_lists(struct bit_reader *reader, const struct pps *pps, struct
         if (slice->active[list] > 1) slice->collocated_ref = (int)(read_ue(reader) & 0xff);
         if (slice->collocated_ref >= slice->active[list]) return refuse(message, "collocated_ref_idx is out of range");
     }
+    if ((slice->type == SLICE_B ? pps->weighted_bi : pps->weighted) && !parse_weights(reader, slice, message)) return false;
     slice->max_merge = 5 - (int)(read_ue(reader) & 0xff);
     if (slice->max_merge < 1 || slice->max_merge > 5) return refuse(message, "MaxNumMergeCand is out of range");
     return true;
 }
 
-static bool parse_body(struct bit_reader *reader, const struct sps *sps, const struct pps *pps, struct slice *slice,
-    char *message) {
+static bool parse_body(
+    struct bit_reader *reader, const struct parameter_sets *sets, const struct pps *pps, struct slice *slice, char *message) {
+    const struct sps *sps = &sets->sps[pps->sps_id];
     skip_bits(reader, (size_t)pps->extra_slice_header_bits);
     uint32_t type = read_ue(reader);
     if (type > 2) return refuse(message, "the slice type %u", type);
     slice->type = (int)type;
     slice->output = pps->output_flag_present ? read_bits(reader, 1) : true;
     if (slice->nal.type != NAL_IDR_W_RADL && slice->nal.type != NAL_IDR_N_LP &&
-        !parse_reference_sets(reader, sps, slice, message))
+        !parse_reference_sets(reader, sets, sps, slice, message))
         return false;
     if (sps->sao) {
         slice->sao_luma = read_bits(reader, 1);
@@ -120,6 +166,7 @@ static bool parse_body(struct bit_reader *reader, const struct sps *sps, const s
 
 bool parse_slice(struct bit_reader *reader, const struct parameter_sets *sets, struct nal_header nal,
     struct slice *slice, char *message) {
+    struct slice before = *slice;
     memset(slice, 0, sizeof *slice);
     slice->nal = nal;
     slice->first = read_bits(reader, 1);
@@ -136,8 +183,21 @@ bool parse_slice(struct bit_reader *reader, const struct parameter_sets *sets, s
         slice->address = (int)read_bits(reader, bits_for(count));
         if ((uint32_t)slice->address >= count) return refuse(message, "the slice begins behind the picture");
     }
-    if (slice->dependent) return refuse(message, "dependent slice segments are not implemented");
-    if (!parse_body(reader, sps, pps, slice, message)) return false;
+    if (slice->dependent) {
+        if (!sets->any_tool) return refuse(message, "dependent slice segments are not implemented");
+        int address = slice->address;
+        *slice = before;
+        slice->first = false;
+        slice->dependent = true;
+        slice->address = address;
+    } else if (!parse_body(reader, sets, pps, slice, message)) {
+        return false;
+    }
+    if (pps->tiles || pps->wavefront) {
+        uint32_t points = read_ue(reader), length = points ? read_ue(reader) + 1 : 0;
+        if (length > 32 || points > 1 << 16) return refuse(message, "%u entry points of %u bits", points, length);
+        skip_bits(reader, (size_t)points * length);
+    }
     if (pps->slice_header_extension) {
         uint32_t bytes = read_ue(reader);
         if (bytes > 256) return refuse(message, "a slice header extension of %u bytes", bytes);
@@ -149,7 +209,8 @@ bool parse_slice(struct bit_reader *reader, const struct parameter_sets *sets, s
         if (read_bits(reader, 1)) one = false;
     if (reader->overrun) return refuse(message, "the slice header is cut off (it includes byte_alignment())");
     if (!one) return refuse(message, "the slice header does not end in byte_alignment()");
-    if (reader->position != reader->bits)
+    slice->header_bytes = reader->position / 8;
+    if (!sets->any_tool && reader->position != reader->bits)
         return refuse(message, "%zu bits follow the slice header", reader->bits - reader->position);
     return true;
 }

@@ -64,6 +64,38 @@ void write_vps(struct bytes *bytes, const struct sps *sps) {
     finish(bytes, &writer);
 }
 
+// vui_parameters( ) (E.2.1), without HRD parameters.
+static void write_vui(struct bit_writer *writer, const struct vui *vui) {
+    write_bits(writer, 1, vui->aspect_width > 0);
+    if (vui->aspect_width > 0) {
+        write_bits(writer, 8, 255);
+        write_bits(writer, 16, (uint32_t)vui->aspect_width);
+        write_bits(writer, 16, (uint32_t)vui->aspect_height);
+    }
+    write_bits(writer, 1, 0);  // overscan
+    bool described = vui->primaries != 2 || vui->transfer != 2 || vui->matrix != 2;
+    bool has_signal = described || vui->video_format != 5 || vui->full_range;
+    write_bits(writer, 1, has_signal);
+    if (has_signal) {
+        write_bits(writer, 3, (uint32_t)vui->video_format);
+        write_bits(writer, 1, vui->full_range);
+        write_bits(writer, 1, described);
+        if (described) {
+            write_bits(writer, 8, (uint32_t)vui->primaries);
+            write_bits(writer, 8, (uint32_t)vui->transfer);
+            write_bits(writer, 8, (uint32_t)vui->matrix);
+        }
+    }
+    write_bits(writer, 5, 0);  // chroma location, neutral chroma, fields, display window
+    write_bits(writer, 1, vui->time_scale > 0);
+    if (vui->time_scale > 0) {
+        write_bits(writer, 32, vui->tick);
+        write_bits(writer, 32, vui->time_scale);
+        write_bits(writer, 2, 0);  // no POC proportional to time, no HRD
+    }
+    write_bits(writer, 1, 0);  // bitstream restriction
+}
+
 void write_sps(struct bytes *bytes, const struct sps *sps) {
     struct bytes rbsp = {0};
     struct bit_writer writer = begin(&rbsp, NAL_SPS, 0, 0);
@@ -96,7 +128,9 @@ void write_sps(struct bytes *bytes, const struct sps *sps) {
     write_bits(&writer, 1, 0);  // long-term pictures
     write_bits(&writer, 1, sps->temporal_mvp);
     write_bits(&writer, 1, sps->strong_intra);
-    write_bits(&writer, 2, 0);  // no VUI, no extension
+    write_bits(&writer, 1, sps->vui.is_present);
+    if (sps->vui.is_present) write_vui(&writer, &sps->vui);
+    write_bits(&writer, 1, 0);  // no extension
     finish(bytes, &writer);
 }
 

@@ -7,6 +7,7 @@
 
 #include "bitstream/headers.h"
 #include "driver/submission.h"
+#include "faults/spoil.h"
 
 // Looks up all that the encoder will touch. The driver is locked.
 static VAStatus gather(struct driver *driver, struct encode_job *job, char *message) {
@@ -57,22 +58,6 @@ static void hold(struct encode_job *job, int change) {
         if (job->references[i]) job->references[i]->busy += (unsigned)change;
 }
 
-static void spoil(struct bytes *bytes) {
-    // Start codes and NAL unit headers stay, what is coded does not.
-    for (size_t i = 0; i + 8 < bytes->count; i++)
-        if (!bytes->data[i] && !bytes->data[i + 1] && bytes->data[i + 2] == 1) i += 8;
-        else bytes->data[i] = (uint8_t)(bytes->data[i] * 37 + 0x55) | 4;
-}
-
-// Turns a picture's luma into its negative, and back.
-static void invert(const struct hwsim_picture *picture) {
-    int width = picture->width * (picture->depth > 8 ? 2 : 1);
-    for (int y = 0; y < picture->height; y++)
-        for (int x = 0; x < width; x++)
-            // The lowest six bits of P010's words stay zero.
-            picture->planes[0][y * picture->strides[0] + x] ^= picture->depth > 8 && x % 2 == 0 ? 0xc0 : 0xff;
-}
-
 // Does what a fault of the plan does to a picture to encode before it is coded.
 static void begin_fault(struct driver *driver, enum planned_fault fault) {
     if (fault == FAULT_CRASH) raise(SIGSEGV);
@@ -107,7 +92,7 @@ static void deliver(struct driver *driver, struct encode_job *job, VAStatus stat
         buffer_set_coded(job->coded, job->output, flags, personality->two_segments);
         if (personality->corrupt || job->fault == FAULT_GARBAGE) {
             struct bytes coded = {.data = job->coded->data, .count = job->output->count};
-            spoil(&coded);
+            spoil_bytes(&coded);
         }
     }
 }
@@ -146,9 +131,10 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
             hold(&job, 1);
             pthread_mutex_unlock(&driver->lock);
             uint64_t start = monotonic_nanoseconds();
-            if (job.fault == FAULT_CORRUPT) invert(&job.source->picture);
+            bool is_wrong = job.fault == FAULT_CORRUPT || (personality->wrong_at && job.number >= personality->wrong_at);
+            if (is_wrong) invert_picture(&job.source->picture);
             status = encoder_run(context->encoder, &job, message);
-            if (job.fault == FAULT_CORRUPT) invert(&job.source->picture);
+            if (is_wrong) invert_picture(&job.source->picture);
             uint64_t taken = monotonic_nanoseconds() - start;
             pthread_mutex_lock(&driver->lock);
             hold(&job, -1);
@@ -234,6 +220,7 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
     } else {
         status = decode_hevc(driver_context, context, target);
     }
+    if (personality->decode_wrong_at && number >= personality->decode_wrong_at) invert_picture(&target->picture);
     // The lowest bit of the first sample.
     if (personality->wrong_samples) target->picture.planes[0][0] ^= target->picture.depth > 8 ? 1 << 6 : 1;
     return status;

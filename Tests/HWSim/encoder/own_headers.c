@@ -112,7 +112,7 @@ static bool own_sets(struct encoder *encoder, const struct encode_job *job, bool
         *sps = encoder->client.sps[pps->sps_id];
         if (!check_sets(job, sps, pps, message)) return false;
         sps->rps_count = 0;
-        sps->long_term = sps->extension = false;
+        sps->long_term = sps->extension = sps->vui.is_present = false;
         sps->id = pps->id = pps->sps_id = 0;
         pps->dependent_slices = pps->slice_header_extension = pps->extension = false;
         pps->extra_slice_header_bits = 0;

@@ -154,8 +154,14 @@ static const struct flag flags[] = {
     {"wrong-samples", offsetof(struct personality, wrong_samples)},
     {"tiled", offsetof(struct personality, tiled)},
     {"luma-map", offsetof(struct personality, luma_map)},
+    {"no-device", offsetof(struct personality, no_device)},
+    {"no-nvenc", offsetof(struct personality, no_nvenc)},
+    {"old-driver", offsetof(struct personality, old_driver)},
+    {"three-sessions", offsetof(struct personality, three_sessions)},
+    {"client-key", offsetof(struct personality, client_key)},
 };
 
+// With a number behind them.
 static const struct flag moments[] = {
     {"crash-at-", offsetof(struct personality, crash_at)},
     {"hang-at-", offsetof(struct personality, hang_at)},
@@ -164,6 +170,9 @@ static const struct flag moments[] = {
     {"decode-crash-at-", offsetof(struct personality, decode_crash_at)},
     {"decode-hang-at-", offsetof(struct personality, decode_hang_at)},
     {"decode-fail-at-", offsetof(struct personality, decode_fail_at)},
+    {"wrong-at-", offsetof(struct personality, wrong_at)},
+    {"decode-wrong-at-", offsetof(struct personality, decode_wrong_at)},
+    {"gpu-memory-", offsetof(struct personality, gpu_memory)},
 };
 
 // NAME or NAME-at-N: what a driver tries and when, at its start for 0, otherwise at its Nth picture to encode.

@@ -51,11 +51,12 @@ struct personality {
     bool deep_luma_map;           // that of a P010 surface does
 
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
-        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled;
+        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled, no_device, no_nvenc, old_driver, three_sessions, client_key;
     const char *forbidden;  // what it tries (forbidden.c); NULL is nothing
     unsigned forbidden_at;  // the picture to encode at which it does; 0 is the driver's start
     // The number of the picture to encode or decode, from 1; 0 is never.
-    unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
+    unsigned crash_at, hang_at, hang_map_at, fail_at, wrong_at, decode_crash_at, decode_hang_at, decode_fail_at, decode_wrong_at;
+    unsigned gpu_memory;  // of an NVIDIA GPU, in MiB; 0 is enough
 };
 
 // Where the name of an attempt says nothing else: after all pictures of a verification.
