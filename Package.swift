@@ -275,7 +275,7 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
-            name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC"], swiftSettings: common),
+            name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(
             name: "CodingTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],

@@ -59,6 +59,31 @@ import Testing
         #expect(ExifEditor([1, 2, 3]) == nil)
     }
 
+    /// A TIFF file keeps what describes the photograph, with its GPS directory, and loses its samples.
+    @Test func samplesOfTIFFAreLeftOut() throws {
+        func field(_ tag: Int, _ type: Int, _ count: Int, _ value: Int) -> [UInt8] {
+            [tag & 255, tag >> 8, type, 0, count, 0, 0, 0, value & 255, value >> 8, 0, 0].map { UInt8($0) }
+        }
+        let fields = [
+            field(0x0100, 4, 1, 4), field(0x010F, 2, 5, 92), field(0x0111, 4, 1, 134), field(0x0112, 3, 1, 6),
+            field(0x0117, 4, 1, 8), field(0x8825, 4, 1, 98),
+        ]
+        var tiff: [UInt8] = [0x49, 0x49, 42, 0, 8, 0, 0, 0, 6, 0] + fields.joined() + [0, 0, 0, 0]
+        tiff += [UInt8](repeating: 0, count: 92 - tiff.count) + Array("Make".utf8) + [0, 0]
+        tiff += [1, 0] + field(1, 2, 2, 78) + [0, 0, 0, 0]
+        tiff += [UInt8](repeating: 0, count: 134 - tiff.count) + [0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB]
+        let kept = try #require(ExifFields.withoutSamples(in: tiff))
+        let read = try #require(ExifFields(tiff: kept))
+        #expect(read.make == "Make" && read.orientation == 6 && !kept.contains(0xAB) && kept.count < tiff.count)
+        #expect(kept.indices.contains { kept[$0...].starts(with: field(1, 2, 2, 78)) })
+        // Nothing but the samples: no Exif. A structure without samples is kept as it is.
+        let bare = [0x49, 0x49, 42, 0, 8, 0, 0, 0, 1, 0] + field(0x0111, 4, 1, 26) + [0, 0, 0, 0]
+        #expect(ExifFields.withoutSamples(in: bare) == nil)
+        let plain = WritingTests.tiff(orientation: 3)
+        #expect(ExifFields.withoutSamples(in: plain) == plain)
+        for length in 0..<tiff.count { _ = ExifFields.withoutSamples(in: Array(tiff.prefix(length))) }
+    }
+
     @Test func exifOfABurstHasANumberOfItsOwn() throws {
         let bytes = try WritingTests.make(.burst).bytes()
         let file = try HEIFFile(MemorySource(bytes))

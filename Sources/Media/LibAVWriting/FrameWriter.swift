@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDEdits
+public import HWDHEIF
 public import HWDLibAVReading
 public import HWDMetadata
 public import HWDModel
 public import HWDSystem
+package import HWImages
 
 /// Writes decoded frames: .y4m, .yuv or .raw without any header, .png (one or a numbered series), Y4M to "-".
 ///
@@ -37,6 +39,8 @@ public final class FrameWriter {
         public var orientation = PictureOrientation()
         /// The alpha mode of PNG files, which cannot signal one; other outputs keep the samples' mode.
         public var wantedAlphaMode = AlphaChannelMode.straight
+        /// The part that PNG files show of a picture that is not turned; nil is all of it.
+        public var crop: PixelRect?
         /// The ICC profile of PNG files; other outputs hold none.
         public var profile: [UInt8]?
 
@@ -215,6 +219,22 @@ public final class FrameWriter {
         picture.gather(in: &pieces)
         try sink.write(pieces)
         bytes += head.utf8CodeUnitCount + picture.packedSize
+    }
+
+    /// Writes a picture of RGB with alpha to a single PNG file.
+    ///
+    /// - Parameters:
+    ///   - bits: of a sample, 8 or 16.
+    ///   - hasAlpha: whether the file has the alpha of the samples.
+    /// - Throws: `unsupported` for a picture that PNG cannot hold; `usage` for another output; `cannotWrite`.
+    package func write(
+        _ canvas: RGBCanvas, bits: Int, hasAlpha: Bool, profile: [UInt8]?
+    ) throws(MediaError) {
+        guard let singleFile else { throw MediaError(.usage, "\(path) is no PNG file") }
+        let image = try PNGEncoder.encode(canvas, bits: bits, hasAlpha: hasAlpha, profile: profile)
+        try ByteSink.file(singleFile).write(image)
+        frames += 1
+        bytes += image.count
     }
 
     private func writePNG(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDEdits
+internal import HWDHEIF
 internal import HWDLibAV
 internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
+internal import HWImages
 
 /// Encodes pictures as PNG, 4:2:0 ones after conversion to RGB: 8 bits per sample, or 16 for pictures with more than 8.
 ///
@@ -33,8 +35,10 @@ final class PNGEncoder {
         }
         guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory for a PNG encoder") }
         self.codec = codec
-        let context = codec.pointer
-        let shown = description.orientation.shown(width: description.width, height: description.height)
+        let crop = description.crop
+        let shown =
+            crop.map { (width: $0.width, height: $0.height) }
+            ?? description.orientation.shown(width: description.width, height: description.height)
         guard let stored = ScratchFrame(target, width: description.width, height: description.height),
             let turned = shown == (description.width, description.height) && description.orientation == .init()
                 ? stored : ScratchFrame(target, width: shown.width, height: shown.height)
@@ -54,15 +58,8 @@ final class PNGEncoder {
             frame.pointer.pointee.color_primaries = AVCOL_PRI_BT709
             frame.pointer.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
         }
-        if let profile = description.profile,
-            let data = av_frame_new_side_data(frame.pointer, AV_FRAME_DATA_ICC_PROFILE, profile.count)
-        {
-            UnsafeMutableRawPointer(data.pointee.data).copyMemory(from: profile, byteCount: profile.count)
-        }
-        context.pointee.width = Int32(shown.width)
-        context.pointee.height = Int32(shown.height)
-        context.pointee.pix_fmt = target
-        context.pointee.time_base = AVRational(num: 1, den: 25)
+        Self.add(description.profile, to: frame)
+        Self.configure(codec, target, width: shown.width, height: shown.height)
         guard codec.open(encoder) >= 0 else {
             throw MediaError(.unsupported, "pictures of \(width)x\(height) cannot be written as PNG")
         }
@@ -81,6 +78,64 @@ final class PNGEncoder {
     deinit {
         sws_freeContext(scaler)
         av_packet_free(&packet)
+    }
+
+    /// Encodes a picture of RGB with alpha as a PNG file.
+    ///
+    /// - Parameters:
+    ///   - bits: of a sample, 8 or 16.
+    ///   - hasAlpha: whether the file has the alpha of the samples.
+    static func encode(
+        _ canvas: RGBCanvas, bits: Int, hasAlpha: Bool, profile: [UInt8]?
+    ) throws(MediaError) -> [UInt8] {
+        let (wide, components) = (bits > 8, hasAlpha ? 4 : 3)
+        let format =
+            hasAlpha
+            ? wide ? AV_PIX_FMT_RGBA64BE : AV_PIX_FMT_RGBA : wide ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
+        let failure = MediaError(
+            .unsupported, "pictures of \(canvas.width)x\(canvas.height) cannot be written as PNG")
+        guard let encoder = avcodec_find_encoder(AV_CODEC_ID_PNG), let codec = CodecContext(encoder),
+            let frame = ScratchFrame(format, width: canvas.width, height: canvas.height),
+            let plane = frame.planes.first
+        else { throw failure }
+        let samples = canvas.samples
+        for row in 0..<canvas.height {
+            let line = plane.base + row * plane.stride
+            for column in 0..<canvas.width {
+                for component in 0..<components {
+                    let value = samples[4 * (row * canvas.width + column) + component]
+                    let place = column * components + component
+                    if wide {
+                        line.storeBytes(of: value.bigEndian, toByteOffset: 2 * place, as: UInt16.self)
+                    } else {
+                        let code = UInt8((Int(value) * 255 + 32767) / 65535)
+                        line.storeBytes(of: code, toByteOffset: place, as: UInt8.self)
+                    }
+                }
+            }
+        }
+        add(profile, to: frame)
+        configure(codec, format, width: canvas.width, height: canvas.height)
+        var packet = av_packet_alloc()
+        defer { av_packet_free(&packet) }
+        guard codec.open(encoder) >= 0, let packet, avcodec_send_frame(codec.pointer, frame.pointer) >= 0,
+            avcodec_receive_packet(codec.pointer, packet) >= 0
+        else { throw failure }
+        return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
+    }
+
+    private static func add(_ profile: [UInt8]?, to frame: ScratchFrame) {
+        guard let profile,
+            let data = av_frame_new_side_data(frame.pointer, AV_FRAME_DATA_ICC_PROFILE, profile.count)
+        else { return }
+        UnsafeMutableRawPointer(data.pointee.data).copyMemory(from: profile, byteCount: profile.count)
+    }
+
+    private static func configure(_ codec: CodecContext, _ format: AVPixelFormat, width: Int, height: Int) {
+        codec.pointer.pointee.width = Int32(width)
+        codec.pointer.pointee.height = Int32(height)
+        codec.pointer.pointee.pix_fmt = format
+        codec.pointer.pointee.time_base = AVRational(num: 1, den: 25)
     }
 
     /// Encodes a picture as a PNG file.
@@ -107,10 +162,18 @@ final class PNGEncoder {
         return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
     }
 
-    /// Writes the picture as it is shown.
+    /// Writes the picture as it is shown, or its part.
     private func turn() {
         let (from, to) = (stored.pointer.pointee, frame.pointer.pointee)
         guard stored !== frame, let read = from.data.0, let written = to.data.0 else { return }
+        if let crop = description.crop {
+            for row in 0..<crop.height {
+                UnsafeMutableRawPointer(written + row * Int(to.linesize.0)).copyMemory(
+                    from: read + (crop.y + row) * Int(from.linesize.0) + crop.x * pixelBytes,
+                    byteCount: crop.width * pixelBytes)
+            }
+            return
+        }
         description.orientation.copy(
             PictureOrientation.Pixels(base: read, stride: Int(from.linesize.0)),
             to: PictureOrientation.Pixels(base: written, stride: Int(to.linesize.0)), width: description.width,

@@ -12,6 +12,8 @@ struct CraftedStill {
     /// The property with the codec's configuration; nil without one.
     var configuration: (type: String, body: Data)?
     var data: Data
+    /// The bodies of its `colr` boxes.
+    var colors: [Data] = []
 
     init(_ type: String, brand: String, configuration: (type: String, body: Data)?, data: Data) {
         (self.type, self.brand, self.configuration, self.data) = (type, brand, configuration, data)
@@ -42,12 +44,21 @@ struct CraftedStill {
         number(body.count + 8) + Data(type.utf8) + body
     }
 
+    /// The body of `colr` with code points (ISO/IEC 14496-12 12.1.5).
+    static func codePoints(_ primaries: Int, _ transfer: Int, _ matrix: Int, isFullRange: Bool) -> Data {
+        let numbers = [primaries, transfer, matrix].map { number($0, 2) }.reduce(Data(), +)
+        return Data("nclx".utf8) + numbers + Data([isFullRange ? 0x80 : 0])
+    }
+
     /// The file.
     var bytes: Data {
         let size = Self.box("ispe", Self.number(0) + Self.number(width) + Self.number(height))
         let codec = configuration.map { Self.box($0.type, $0.body) } ?? Data()
         let list: [UInt8] = codec.isEmpty ? [1, 1] : [2, 0x82, 1]
-        let association = Self.number(0) + Self.number(1) + Self.number(1, 2) + Data(list)
+        let listed = [UInt8(list.count - 1 + colors.count)] + list.dropFirst()
+        let more = colors.indices.map { UInt8(list.count + $0) }
+        let association = Self.number(0) + Self.number(1) + Self.number(1, 2) + Data(listed + more)
+        let properties = size + codec + colors.map { Self.box("colr", $0) }.reduce(Data(), +)
         let entry = Self.box("infe", Data([2, 0, 0, 0, 0, 1, 0, 0]) + Data(type.utf8) + Data([0]))
         let kind = Self.number(0) + Self.number(0) + Data("pict".utf8) + Data(count: 13)
         let start = Self.box("ftyp", Data(brand.utf8) + Self.number(0) + Data("mif1".utf8) + Data(brand.utf8))
@@ -56,7 +67,7 @@ struct CraftedStill {
             let boxes = [
                 Self.box("hdlr", kind), Self.box("pitm", Self.number(0) + Self.number(1, 2)),
                 Self.box("iinf", Self.number(0) + Self.number(1, 2) + entry),
-                Self.box("iprp", Self.box("ipco", size + codec) + Self.box("ipma", association)),
+                Self.box("iprp", Self.box("ipco", properties) + Self.box("ipma", association)),
                 Self.box("iloc", place + Self.number(offset) + Self.number(data.count)),
             ]
             return start + Self.box("meta", Self.number(0) + boxes.reduce(Data(), +))

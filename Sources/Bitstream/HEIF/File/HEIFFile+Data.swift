@@ -30,6 +30,16 @@ extension HEIFFile {
         return bytes
     }
 
+    /// The first bytes of a part of an item, `most` at most.
+    /// - Throws: what the source throws.
+    public func bytes(
+        of span: ByteSpan, most: UInt64, from source: some ByteSource
+    ) throws(HEIFError) -> [UInt8] {
+        let range = span.range.lowerBound..<min(span.range.upperBound, span.range.lowerBound + most)
+        return span.isInItemData
+            ? Array(itemData[Int(range.lowerBound)..<Int(range.upperBound)]) : try source.read(range)
+    }
+
     private static func size(_ spans: [ByteSpan]) -> UInt64 {
         spans.reduce(0) { $0 + UInt64($1.range.count) }
     }

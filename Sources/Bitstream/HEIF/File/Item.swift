@@ -66,7 +66,8 @@ struct ItemTable: Sendable {
     /// Reads an `iinf` box (ISO/IEC 14496-12 8.11.6).
     init(_ body: ArraySlice<UInt8>) throws(BoxError) {
         var fields = BoxFields("iinf", body)
-        let (version, _) = try fields.versionAndFlags(upTo: 1)
+        // Version 2 exists in files of Nokia's first writer; it is laid out as version 1.
+        let (version, _) = try fields.versionAndFlags(upTo: 2)
         let count = try fields.int(version == 0 ? 2 : 4)
         guard count <= HEIFLimits.items else {
             throw BoxError("the file has \(count) items; \(HEIFLimits.items) are supported")

@@ -10,6 +10,7 @@ public struct DecodePlan: Hashable, Sendable {
         /// A rectangle of one color: red, green, blue and opacity in 16 bits.
         case fill(PixelRect, [UInt16])
         case copy(Copy)
+        case blend(Blend)
     }
 
     /// A part of a decoded picture and its place in the result.
@@ -33,18 +34,50 @@ public struct DecodePlan: Hashable, Sendable {
         }
     }
 
+    /// A picture of an overlay that has alpha, laid over what was painted before.
+    public struct Blend: Hashable, Sendable {
+        /// Its item is the picture, whose part is in samples as they are shown.
+        public var copy: Copy
+        /// Whether the picture's samples are multiplied by its alpha.
+        public var isPremultiplied: Bool
+    }
+
     /// The size of the result.
     public var width: Int
     public var height: Int
     public var steps: [Step] = []
 
-    /// The coded items that are needed, each once, in the order of their first use.
+    /// Whether every copy keeps the squares of 2x2 samples that share chroma in 4:2:0.
+    public var keepsChroma: Bool {
+        steps.allSatisfy { step in
+            guard case .copy(let copy) = step else { return true }
+            return copy.keepsChroma
+        }
+    }
+
+    /// The coded items that are needed, each once, in the order of their first use; those of blended pictures are left out.
     public var items: [UInt32] {
         var seen = Set<UInt32>()
         return steps.compactMap { step in
             guard case .copy(let copy) = step, seen.insert(copy.item).inserted else { return nil }
             return copy.item
         }
+    }
+}
+
+extension DecodePlan.Copy {
+    /// Whether squares of 2x2 samples at even places stay such.
+    var keepsChroma: Bool {
+        let turns = orientation.turns
+        let isFlippedAcross = orientation.isMirrored != (turns == 1 || turns == 2)
+        let isFlippedDown = turns >= 2
+        let (across, down) =
+            turns % 2 == 0 ? (destination.x, destination.y) : (destination.y, destination.x)
+        let shifts = [
+            across + source.x + (isFlippedAcross ? source.width : 0),
+            down + source.y + (isFlippedDown ? source.height : 0),
+        ]
+        return shifts.allSatisfy { $0 % 2 == 0 }
     }
 }
 
@@ -202,10 +235,32 @@ private struct Planner<Source: ByteSource> {
         try count(clip)
         plan.steps.append(.fill(clip, overlay.fill))
         for (input, position) in zip(inputs, overlay.positions) {
-            try visit(
-                try file.picture(input), placement.after(Placement(x: position.x, y: position.y)), clip: clip,
-                depth: depth + 1)
+            let (picture, place) = (
+                try file.picture(input), placement.after(Placement(x: position.x, y: position.y))
+            )
+            guard let alpha = try file.alpha(of: input) else {
+                try visit(picture, place, clip: clip, depth: depth + 1)
+                continue
+            }
+            try blend(picture, alpha, place, clip)
         }
+    }
+
+    /// A picture with alpha in an overlay; the picture has a plan of its own.
+    private mutating func blend(
+        _ picture: PictureDescription, _ alpha: AuxiliaryPicture, _ outer: Placement, _ clip: PixelRect
+    ) throws(HEIFError) {
+        let clip = clip.intersection(outer.map(picture.shownSize))
+        guard !clip.isEmpty else { return }
+        visits += 1
+        guard visits <= HEIFLimits.tiles else {
+            throw HEIFError(.limit, "the picture is made of more than \(HEIFLimits.tiles) others")
+        }
+        try count(clip)
+        let copy = DecodePlan.Copy(
+            item: picture.item.id, source: outer.inverse.map(clip), orientation: outer.orientation,
+            destination: clip)
+        plan.steps.append(.blend(DecodePlan.Blend(copy: copy, isPremultiplied: alpha.isPremultiplied)))
     }
 
     private mutating func grid(_ id: UInt32) throws(HEIFError) -> ImageGrid {

@@ -37,6 +37,9 @@ public struct StillAuxiliary: Sendable {
     /// Whether an XMP document describes it.
     public var hasXMP = false
 
+    /// An auxiliary picture with a URN of any kind.
+    public init(urn: String, _ picture: StillPicture) { (self.urn, self.picture) = (urn, picture) }
+
     /// An auxiliary picture of a kind that has a URN; nil for `other`.
     public init?(_ kind: AuxiliaryKind, _ picture: StillPicture) {
         guard let urn = kind.urn else { return nil }

@@ -47,16 +47,17 @@ extension ImageReader {
         /// Its ICC profile; nil without one.
         public let iccProfile: [UInt8]?
 
-        init(_ id: UInt32, _ file: HEIFFile) throws(HEIFError) {
-            let picture = try file.picture(id)
+        init(_ id: UInt32, _ input: StillInput) throws(ImageError) {
+            let file = input.file
+            let picture = try input.naming { () throws(HEIFError) in try file.picture(id) }
             let coded = file.firstCoded(of: picture)
             let tile =
                 picture.kind == .grid ? file.targets("dimg", of: id).first.flatMap { try? file.picture($0) } : nil
-            let color = PictureColor(picture, coded: coded)
+            let color = try input.color(of: picture, coded: coded)
             let auxiliaries = file.auxiliaries(of: id)
             (item, type) = (id, picture.item.type.description)
             (width, height) = (picture.shownWidth, picture.shownHeight)
-            bitDepth = (coded?.bitDepths ?? picture.bitDepths ?? [8]).max() ?? 8
+            bitDepth = color.bitDepth
             (isPrimary, isHidden) = (id == file.primary, picture.item.isHidden)
             orientation = picture.orientation
             (tileWidth, tileHeight) = (tile?.shownWidth, tile?.shownHeight)
@@ -78,20 +79,5 @@ extension ImageReader.Picture.Related {
     fileprivate init(_ picture: PictureDescription, _ kind: AuxiliaryKind?, _ urn: String?) {
         (item, width, height) = (picture.item.id, picture.shownWidth, picture.shownHeight)
         (self.kind, self.urn) = (kind, urn)
-    }
-}
-
-extension HEIFFile {
-    /// The first coded picture that a picture is made of; nil where there is none.
-    fileprivate func firstCoded(of picture: PictureDescription) -> PictureDescription? {
-        var picture = picture
-        for _ in 0...HEIFLimits.depth {
-            if picture.kind == .coded { return picture }
-            guard let input = targets("dimg", of: picture.item.id).first, let next = try? self.picture(input) else {
-                return nil
-            }
-            picture = next
-        }
-        return nil
     }
 }

@@ -51,7 +51,7 @@ public final class ImageReader: Sendable {
     ///   be used, and `unsupported` for the primary picture of an image sequence without one.
     public func picture(_ item: UInt32? = nil) throws(ImageError) -> Picture {
         let id = try input.picture(item)
-        return try input.naming { () throws(HEIFError) in try Picture(id, input.file) }
+        return try Picture(id, input)
     }
 
     /// The Exif of a picture as a TIFF structure, as the file has it; nil without.

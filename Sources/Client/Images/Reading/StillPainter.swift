@@ -9,7 +9,23 @@ package struct StillPainter {
 
     package init(input: StillInput, tiles: StillTiles) { (self.input, self.tiles) = (input, tiles) }
 
-    /// Decodes a picture as it is shown.
+    /// A decoded picture in the form that keeps all of it.
+    package enum Samples {
+        /// 4:2:0, of which a part is shown.
+        case yCbCr(StillCanvas, crop: PixelRect)
+        case rgb(RGBCanvas)
+    }
+
+    /// How the steps of a plan are painted.
+    private struct Brush {
+        /// Whether pictures that no session decodes come as they are coded, not as 4:2:0.
+        var takesAnyChroma = false
+        var fill: (PixelRect, [UInt16]) -> Void = { _, _ in }
+        var copy: (CodedPlanes, DecodePlan.Copy) -> Void
+        var blend: (DecodePlan.Blend) throws -> Void
+    }
+
+    /// Decodes a picture as it is shown, as 4:2:0.
     ///
     /// - Parameters:
     ///   - part: nil for all of it.
@@ -18,59 +34,119 @@ package struct StillPainter {
     package func paint(
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?, as format: PixelFormat? = nil
     ) throws -> (StillCanvas, PictureColor) {
-        let (file, source) = (input.file, input.source)
-        let (plan, picture) = try input.naming { () throws(HEIFError) in
-            (try file.plan(id, region: part, from: source), try file.picture(id))
-        }
-        let coded = try plan.items.first.map { item in
-            try input.naming { () throws(HEIFError) in try file.picture(item) }
-        }
-        let color = PictureColor(picture, coded: coded)
-        let depth = (coded?.bitDepths ?? picture.bitDepths ?? [8]).max() ?? 8
-        let base = alpha == nil ? format ?? (depth > 8 ? .i010 : .yu12) : .yu12
-        let canvas = try StillCanvas(alpha == nil ? base : .yuva, width: plan.width, height: plan.height)
-        try paint(plan, on: canvas, as: base, color) { canvas.paint($0, $1) }
-        guard let alpha else { return (canvas, color) }
-        canvas.makeOpaque()
-        let shown = PixelRect(width: picture.shownWidth, height: picture.shownHeight)
-        let mask = try input.naming { () throws(HEIFError) in
-            try file.plan(alpha.picture.item.id, region: part ?? shown, from: source)
-        }
-        try paint(mask, on: nil, as: .yu12, color) { canvas.paintAlpha($0, $1) }
+        let sheet = try StillSheet(id, part: part, in: input)
+        guard sheet.needsRGB else { return (try canvas(sheet, part, alpha, format), sheet.color) }
+        let color = sheet.color.ofRGB
+        let usual: PixelFormat = sheet.color.bitDepth > 8 ? .i010 : .yu12
+        let canvas = try rgbCanvas(sheet, part, alpha)
+            .yCbCr(alpha == nil ? format ?? usual : .yuva, color.color)
         return (canvas, color)
     }
 
+    /// Decodes a picture as it is shown, without a loss of chroma.
+    ///
+    /// - Returns: the samples, and the color of those that are not RGB.
+    package func picture(
+        _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?
+    ) throws -> (Samples, PictureColor) {
+        // Squares of 2x2 samples share chroma; a part that cuts them is decoded with what they need.
+        var wide = part
+        if let part {
+            wide?.x -= part.x & 1
+            wide?.y -= part.y & 1
+            wide?.width += part.x & 1
+            wide?.height += part.y & 1
+        }
+        let sheet = try StillSheet(id, part: wide, in: input)
+        if sheet.exceeds420 {
+            let exact = wide == part ? sheet : try StillSheet(id, part: part, in: input)
+            return (.rgb(try rgbCanvas(exact, part, alpha)), sheet.color)
+        }
+        let canvas = try canvas(sheet, wide, alpha, nil)
+        let size = part ?? PixelRect(width: canvas.width, height: canvas.height)
+        let crop = PixelRect(
+            x: (part?.x ?? 0) & 1, y: (part?.y ?? 0) & 1, width: size.width, height: size.height)
+        return (.yCbCr(canvas, crop: crop), sheet.color)
+    }
+
+    /// Paints a picture whose pieces are 4:2:0, or become it, in one color.
+    private func canvas(
+        _ sheet: StillSheet, _ part: PixelRect?, _ alpha: AuxiliaryPicture?, _ format: PixelFormat?
+    ) throws -> StillCanvas {
+        let usual: PixelFormat = sheet.color.bitDepth > 8 ? .i010 : .yu12
+        let base = alpha == nil ? format ?? usual : .yu12
+        let canvas = try StillCanvas(
+            alpha == nil ? base : .yuva, width: sheet.plan.width, height: sheet.plan.height)
+        let brush = Brush(
+            fill: { canvas.fill($0, sheet.color.samples(of: $1, depth: base.bitDepth)) },
+            copy: { canvas.paint($0.planes, $1) }, blend: refuse)
+        try run(sheet.plan, as: base, brush)
+        guard let alpha else { return canvas }
+        canvas.makeOpaque()
+        let mask = Brush(copy: { canvas.paintAlpha($0.planes, $1) }, blend: refuse)
+        try run(try plan(alpha, of: sheet, part), as: .yu12, mask)
+        return canvas
+    }
+
+    /// Paints a picture in RGB, each piece by its own color.
+    private func rgbCanvas(
+        _ sheet: StillSheet, _ part: PixelRect?, _ alpha: AuxiliaryPicture?
+    ) throws -> RGBCanvas {
+        let canvas = try RGBCanvas(width: sheet.plan.width, height: sheet.plan.height)
+        let brush = Brush(
+            takesAnyChroma: true, fill: canvas.fill,
+            copy: { canvas.paint($0, sheet.color(of: $1.item).color, $1) },
+            blend: { blend in
+                let copy = blend.copy
+                let alpha = try input.naming { () throws(HEIFError) in try input.file.alpha(of: copy.item) }
+                let above = try rgbCanvas(
+                    try StillSheet(copy.item, part: copy.source, in: input), copy.source, alpha)
+                canvas.blend(above, isPremultiplied: blend.isPremultiplied, copy)
+            })
+        try run(sheet.plan, as: sheet.color.bitDepth > 8 ? .i010 : .yu12, brush)
+        guard let alpha else { return canvas }
+        var mask = Brush(copy: canvas.paintAlpha, blend: refuse)
+        mask.takesAnyChroma = true
+        try run(try plan(alpha, of: sheet, part), as: .yu12, mask)
+        return canvas
+    }
+
+    /// The plan of a picture's alpha.
+    private func plan(
+        _ alpha: AuxiliaryPicture, of sheet: StillSheet, _ part: PixelRect?
+    ) throws(ImageError) -> DecodePlan {
+        let shown = PixelRect(width: sheet.picture.shownWidth, height: sheet.picture.shownHeight)
+        return try input.naming { () throws(HEIFError) in
+            try input.file.plan(alpha.picture.item.id, region: part ?? shown, from: input.source)
+        }
+    }
+
+    private func refuse(_ blend: DecodePlan.Blend) throws {
+        throw ImageError(
+            .unsupported, "\(input.path): item \(blend.copy.item) has alpha inside of an alpha picture")
+    }
+
     /// Runs a plan; without fills, every item is decoded once however many places show it.
-    private func paint(
-        _ plan: DecodePlan, on canvas: StillCanvas?, as format: PixelFormat, _ color: PictureColor,
-        _ copy: @escaping ([PlaneView], DecodePlan.Copy) -> Void
-    ) throws {
+    private func run(_ plan: DecodePlan, as format: PixelFormat, _ brush: Brush) throws {
         var batch: [(item: UInt32, copies: [DecodePlan.Copy])] = []
         var places: [UInt32: Int] = [:]
         var isOrdered = plan.steps.contains { if case .fill = $0 { true } else { false } }
         isOrdered = isOrdered && plan.steps.count > 1
         func flush() throws {
-            try tiles.decode(
-                batch.map { entry in
-                    StillTiles.Work(item: entry.item) { planes, size in
-                        for part in entry.copies {
-                            guard size.intersection(part.source) == part.source else {
-                                throw ImageError(
-                                    .damaged,
-                                    "\(input.path): item \(entry.item) codes \(size.width)x\(size.height) samples, fewer than it states"
-                                )
-                            }
-                            copy(planes, part)
-                        }
-                    }
-                }, as: format)
+            let works = batch.map { entry in
+                StillTiles.Work(item: entry.item) { coded in try paint(entry.item, entry.copies, coded, brush) }
+            }
             (batch, places) = ([], [:])
+            try tiles.decode(works, as: format, takesAnyChroma: brush.takesAnyChroma)
         }
         for step in plan.steps {
             switch step {
             case .fill(let rect, let sixteen):
                 try flush()
-                canvas?.fill(rect, color.samples(of: sixteen, depth: format.bitDepth))
+                brush.fill(rect, sixteen)
+            case .blend(let blend):
+                try flush()
+                try brush.blend(blend)
             case .copy(let part):
                 if isOrdered {
                     if batch.last?.item == part.item {
@@ -87,5 +163,19 @@ package struct StillPainter {
             }
         }
         try flush()
+    }
+
+    private func paint(
+        _ item: UInt32, _ copies: [DecodePlan.Copy], _ coded: CodedPlanes, _ brush: Brush
+    ) throws(ImageError) {
+        for part in copies {
+            guard coded.size.intersection(part.source) == part.source else {
+                throw ImageError(
+                    .damaged,
+                    "\(input.path): item \(item) codes \(coded.size.width)x\(coded.size.height) samples, fewer than it states"
+                )
+            }
+            brush.copy(coded, part)
+        }
     }
 }

@@ -9,11 +9,14 @@ internal import HWDWire
 
 /// Decodes coded items of one kind in this process.
 package protocol ItemDecoder: AnyObject {
-    /// Decodes one item and calls `body` with its planes in a planar format.
+    /// Decodes one item and calls `body` with its planes.
     ///
+    /// - Parameters:
+    ///   - format: `yu12` or `i010`.
+    ///   - takesAnyChroma: whether planes may come as they are coded, instead of in `format`.
     /// - Throws: an error where the data are damaged; what `body` throws.
     func decode(
-        _ data: [UInt8], as format: PixelFormat, _ body: (_ planes: [PlaneView], _ size: PixelRect) throws -> Void
+        _ data: [UInt8], as format: PixelFormat, takesAnyChroma: Bool, _ body: (CodedPlanes) throws -> Void
     ) throws
 }
 
@@ -43,7 +46,7 @@ package final class StillTiles {
     /// One coded item, and what is done with its planes.
     struct Work {
         var item: UInt32
-        var paint: (_ planes: [PlaneView], _ size: PixelRect) throws -> Void
+        var paint: (CodedPlanes) throws -> Void
     }
 
     private let input: StillInput
@@ -89,9 +92,11 @@ package final class StillTiles {
 
     /// Decodes items in order and paints each.
     ///
-    /// - Parameter format: `yu12` or `i010`.
+    /// - Parameters:
+    ///   - format: `yu12` or `i010`.
+    ///   - takesAnyChroma: whether items that no session decodes may come as they are coded.
     /// - Throws: what a damaged item, the session and `paint` throw.
-    func decode(_ works: [Work], as format: PixelFormat) throws {
+    func decode(_ works: [Work], as format: PixelFormat, takesAnyChroma: Bool = false) throws {
         for work in works {
             try sessions.checkCancellation()
             let picture = try input.naming { () throws(HEIFError) in try input.file.picture(work.item) }
@@ -105,7 +110,8 @@ package final class StillTiles {
             count += 1
             guard let session = try open(picture, format) else {
                 try finish()
-                try decodeHere(work, picture, data, format)
+                try localDecoder(of: picture, work.item)
+                    .decode(data, as: format, takesAnyChroma: takesAnyChroma, work.paint)
                 continue
             }
             guard !data.isEmpty else { throw damaged(work.item, "it has no data") }
@@ -144,14 +150,13 @@ package final class StillTiles {
         return session
     }
 
-    private func decodeHere(
-        _ work: Work, _ picture: PictureDescription, _ data: [UInt8], _ format: PixelFormat
-    ) throws {
+    /// The decoder in this process for an item.
+    private func localDecoder(of picture: PictureDescription, _ item: UInt32) throws -> any ItemDecoder {
         guard let local else { throw refusal(picture) }
         if specification[.requireHardwareDecoder] == .bool(true) {
             throw ImageError(
                 .noHardware,
-                "hardware is required, but item \(work.item) (\(picture.item.type)) is decoded in this process")
+                "hardware is required, but item \(item) (\(picture.item.type)) is decoded in this process")
         }
         let configuration =
             Array(picture.item.type.description.utf8) + (picture.recordBytes ?? [])
@@ -168,7 +173,7 @@ package final class StillTiles {
                 id: local.name, isHardware: false,
                 reason: "this kind of \(picture.item.type) is decoded by \(local.name) itself")
         }
-        try decoder.decode(data, as: format, work.paint)
+        return decoder
     }
 
     private func refusal(_ picture: PictureDescription) -> ImageError {
@@ -253,7 +258,9 @@ package final class StillTiles {
             picture.format, width: Int(picture.width), height: Int(picture.height),
             poolSize: UInt64(frame.memory.bytes.count))
         try work.paint(
-            picture.layout.planes(at: base), PixelRect(width: Int(picture.width), height: Int(picture.height)))
+            CodedPlanes(
+                planes: picture.layout.planes(at: base), picture.format,
+                size: PixelRect(width: Int(picture.width), height: Int(picture.height))))
     }
 
     private func damaged(_ item: UInt32?, _ reason: String) -> ImageError {

@@ -79,6 +79,14 @@ package struct StillComposer {
         contents.auxiliaries.append(auxiliary)
     }
 
+    /// Codes an auxiliary picture of another file as it is described there: 8 bits at full range.
+    package mutating func add(_ map: CarriedAuxiliary, of index: Int) throws {
+        let (still, _) = try encoder.encode(map.canvas, color: nil, tile: options.tile)
+        var auxiliary = StillFileContents.Auxiliary(map.kind, still, of: index)
+        (auxiliary.urn, auxiliary.subtype, auxiliary.xmp) = (map.urn, map.subtype, map.xmp)
+        contents.auxiliaries.append(auxiliary)
+    }
+
     /// What readers of Apple's gain maps look for.
     private static let gainMapXMP = Array(
         """

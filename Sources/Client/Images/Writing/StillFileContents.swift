@@ -24,6 +24,8 @@ package struct StillFileContents: Sendable {
         /// What follows the URN in `auxC`.
         package var subtype: [UInt8] = []
         package var xmp: [UInt8]?
+        /// nil is the usual one of the kind.
+        package var urn: String?
 
         package init(_ kind: AuxiliaryKind, _ still: CodedStill, of master: Int) {
             (self.kind, self.still, self.master) = (kind, still, master)
@@ -57,7 +59,8 @@ package struct StillFileContents: Sendable {
         file.primary = primary
         file.thumbnail = thumbnail?.picture
         file.auxiliaries = auxiliaries.compactMap { auxiliary in
-            guard var still = StillAuxiliary(auxiliary.kind, auxiliary.still.picture) else { return nil }
+            let stated = auxiliary.urn.map { StillAuxiliary(urn: $0, auxiliary.still.picture) }
+            guard var still = stated ?? StillAuxiliary(auxiliary.kind, auxiliary.still.picture) else { return nil }
             (still.isPremultiplied, still.hasXMP) = (auxiliary.isPremultiplied, auxiliary.xmp != nil)
             (still.master, still.subtype) = (auxiliary.master, auxiliary.subtype)
             return still

@@ -59,8 +59,8 @@ struct PictureGeometry {
         for factor in [factors.0, factors.1] where max(factor, 1 / factor) > ScalingGeometry.largestFactor {
             throw MediaError(
                 .badInput,
-                "\(shown.width)x\(shown.height) cannot become \(wanted.width)x\(wanted.height): pictures are scaled up to "
-                    + "8 times")
+                "\(shown.width)x\(shown.height) cannot become \(wanted.width)x\(wanted.height): pictures become "
+                    + (factor < 1 ? "8 times smaller at most" : "8 times larger at most"))
         }
         let isTurned = transposes
         let turnedAspect = video.sampleAspectRatio.map {

@@ -39,7 +39,7 @@ enum EncodeHelp {
           hwctl encode --copy --max-level 0 slow-motion.mov small.mov
           hwctl encode --segment 2/32 film.mov part-2.mov
           hwctl encode --parallel 4 film.mov film-hevc.mov
-          hwctl encode --exif copy photo.jpg photo.heic
+          hwctl encode photo.jpg photo.heic
           hwctl encode --burst --cover 2 1.jpg 2.jpg 3.jpg burst.heic
           hwctl encode --alpha straight sticker.gif sticker.heics
 
@@ -139,7 +139,7 @@ enum EncodeHelp {
           hwctl encode --max-height 1080 --hdr sdr film.mov film.mp4
           hwctl encode --alpha premultiplied title.mov title-hevc.mov
           hwctl encode --output-dir hevc --skip-existing *.mp4
-          hwctl encode --exif copy photo.jpg photo.heic
+          hwctl encode photo.jpg photo.heic
           ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov
 
         Encodes as HEVC. INPUT is a video, pictures (frame-%04d.png) or - for standard
@@ -157,7 +157,7 @@ enum EncodeHelp {
                  --alpha premultiplied|straight   --alpha-quality 0.0-1.0
                  --background RRGGBB[@p3] (instead of alpha)
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
-        HEIC     --tile N   --thumbnail MAX   --exif FILE|copy   --xmp FILE   --icc FILE
+        HEIC     --tile N   --thumbnail MAX   --exif keep|drop|FILE   --xmp FILE   --icc FILE
                  --primaries p3|709|2020   --depth-map FILE   --gain-map FILE
                  --depth-range MIN:MAX   --raw-size WxH   --raw-format FORMAT
                  --burst (several pictures)   --cover N (of a burst, a .heics)

@@ -174,7 +174,7 @@ private final class PictureSeries {
         (count, last, orientation) = (0, (nil, 0), .upright)
         if let still = try StillInput.open(path), !still.isSequence { return try source.read(path).pixels }
         // Patterns of names and pipes have no Exif.
-        if WholeFile.isFile(path) { orientation = try StillSource.exif(of: path, from: nil).orientation }
+        if WholeFile.isFile(path) { orientation = try StillSource.exif(of: path, .drop).orientation }
         let reader = try StillReader(path, source.options, frameRate: askedRate)
         if !isRepeated { reader.noteSound(path) }
         self.reader = reader

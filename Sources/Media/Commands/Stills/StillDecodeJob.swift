@@ -68,20 +68,11 @@ struct StillDecodeJob {
             of: id, auxiliary: request.auxiliary.map { ($0.kind, $0.rawValue) }, thumbnail: request.thumbnail,
             keepsAlpha: keepsAlpha(output))
         let alpha = try alpha(of: shown, output, &notes)
-        var (canvas, color) = try StillPainter(input: input, tiles: tiles)
-            .paint(shown, part: request.region, alpha: alpha)
-        if let most = request.thumbnail {
-            let size = StillCanvas.size(canvas.width, canvas.height, within: most)
-            if size != (canvas.width, canvas.height) {
-                canvas = try canvas.scaled(width: size.width, height: size.height)
-            }
-        }
-        let bytes = try output.write(
-            canvas, color,
-            StillOutput.Description(
-                format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
-                wantedAlphaMode: request.alphaMode, background: request.background, exif: exif),
-            &notes)
+        let description = StillOutput.Description(
+            format: request.format, alphaMode: alpha?.isPremultiplied == true ? .premultiplied : .straight,
+            wantedAlphaMode: request.alphaMode, background: request.background, exif: exif)
+        let (shape, bytes) = try write(
+            (shown, alpha), StillPainter(input: input, tiles: tiles), to: output, description, &notes)
         if let path = request.exif, let exif {
             try WholeFile.write(exif, to: path, inputs: [input.path, request.output], group: group)
         }
@@ -89,9 +80,32 @@ struct StillDecodeJob {
         try group?.commit()
         notes.forEach { Console.note($0) }
         try StillDecodeSummary(
-            input: input.path, output: request.output, item: shown, tiles: tiles, canvas: canvas,
+            input: input.path, output: request.output, item: shown, tiles: tiles, shape: shape,
             seconds: start.seconds, bytes: bytes
         ).report(json: request.json)
+    }
+
+    /// Decodes a picture and writes it; returns its size and the bytes of the file.
+    private func write(
+        _ shown: (item: UInt32, alpha: AuxiliaryPicture?), _ painter: StillPainter, to output: StillOutput,
+        _ description: StillOutput.Description, _ notes: inout [String]
+    ) throws -> (StillDecodeSummary.Shape, bytes: Int) {
+        let (item, alpha) = shown
+        // A background is laid under 4:2:0, and small pictures are scaled in it.
+        if output.takesAnyChroma, request.thumbnail == nil, request.background == nil, request.format == nil {
+            let (samples, color) = try painter.picture(item, part: request.region, alpha: alpha)
+            let bytes = try output.write(samples, color, description, hasAlpha: alpha != nil, &notes)
+            return (StillDecodeSummary.Shape(samples, color), bytes)
+        }
+        var (canvas, color) = try painter.paint(item, part: request.region, alpha: alpha)
+        if let most = request.thumbnail {
+            let size = StillCanvas.size(canvas.width, canvas.height, within: most)
+            if size != (canvas.width, canvas.height) {
+                canvas = try canvas.scaled(width: size.width, height: size.height)
+            }
+        }
+        let bytes = try output.write(canvas, color, description, &notes)
+        return (StillDecodeSummary.Shape(canvas), bytes)
     }
 
     /// The alpha that the output holds; nil without one.

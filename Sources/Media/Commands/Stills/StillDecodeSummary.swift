@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEIF
 internal import HWDModel
 internal import HWImages
 
@@ -28,12 +29,33 @@ struct StillDecodeSummary: CommandSummary {
         case fileBytes = "file_bytes"
     }
 
+    /// The size of a picture and its samples.
+    struct Shape {
+        var width: Int
+        var height: Int
+        var format: String
+
+        init(_ canvas: StillCanvas) {
+            (width, height, format) = (canvas.width, canvas.height, canvas.format.rawValue)
+        }
+
+        init(_ samples: StillPainter.Samples, _ color: PictureColor) {
+            switch samples {
+            case .yCbCr(let canvas, let crop):
+                (width, height, format) = (crop.width, crop.height, canvas.format.rawValue)
+            case .rgb(let canvas):
+                (width, height) = (canvas.width, canvas.height)
+                format = color.bitDepth > 8 ? "RGB of \(color.bitDepth) bits" : "RGB"
+            }
+        }
+    }
+
     init(
-        input: String, output: String, item: UInt32, tiles: StillTiles, canvas: StillCanvas, seconds: Double,
+        input: String, output: String, item: UInt32, tiles: StillTiles, shape: Shape, seconds: Double,
         bytes: Int
     ) {
         (self.input, self.output, self.item) = (input, output, item)
-        (width, height, pixelFormat) = (canvas.width, canvas.height, canvas.format.rawValue)
+        (width, height, pixelFormat) = (shape.width, shape.height, shape.format)
         (self.seconds, fileBytes, decodedItems) = (seconds, bytes, tiles.count)
         decoderID = tiles.decoder?.id ?? "none"
         (usingHardware, fallbackReason) = (tiles.decoder?.isHardware ?? false, tiles.decoder?.reason)

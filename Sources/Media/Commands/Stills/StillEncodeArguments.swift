@@ -31,13 +31,17 @@ struct StillEncodeArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Put the Exif of this file (TIFF, JPEG, PNG, HEIC), or of INPUT (copy), into a HEIC file, with orientation 1. \
-            Only INPUT's own Exif turns the picture.
+            The Exif of a HEIC file: INPUT's (keep, which is the default, or copy), none (drop), or that of this file (TIFF, \
+            JPEG, PNG, HEIC; one named keep, copy or drop needs ./). It has orientation 1; only INPUT's own turns the picture. \
+            Given keep is an error for an INPUT without Exif.
             """,
-            valueName: "file|copy"))
+            valueName: "keep|drop|file"))
     var exif: String?
 
-    @Option(help: ArgumentHelp("Put this XMP document into a HEIC file.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Put this XMP document into a HEIC file; by default that of a HEIC INPUT, unless --exif drop is given.",
+            valueName: "file"))
     var xmp: String?
 
     @Option(

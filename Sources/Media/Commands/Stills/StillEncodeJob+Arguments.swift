@@ -26,7 +26,7 @@ extension StillEncodeJob.Request {
         source.primaries = still.primaries?.code
         source.alpha = coding.alpha.map { $0 == .premultiplied ? .premultiplied : .straight }
         (tile, thumbnail) = (still.tile, still.thumbnail ?? thumbnail)
-        (exif, xmp, icc) = (still.exif, still.xmp, still.icc)
+        (exif, xmp, icc) = (ExifChoice(still.exif), still.xmp, still.icc)
         (depthMap, gainMap, json) = (still.depthMap, still.gainMap, command.json)
         (raw, depthRange) = (still.raw, still.disparities)
         if case .int(let transfer)? = properties[.transferFunction] {

@@ -32,7 +32,7 @@ struct StillEncodeJob {
         var cover = 0
         /// Pictures per second of a sequence's inputs that have no times; nil is 25.
         var frameRate: Rational?
-        var exif: String?
+        var exif = ExifChoice.keep(isGiven: false)
         var xmp: String?
         var icc: String?
         var depthMap: String?
@@ -43,7 +43,15 @@ struct StillEncodeJob {
 
         /// Files that must not be replaced.
         var readFiles: [String] {
-            inputs + [exif == "copy" ? nil : exif, xmp, icc, depthMap, gainMap].compactMap { $0 }
+            inputs + [exif.path, xmp, icc, depthMap, gainMap].compactMap { $0 }
+        }
+
+        /// The kinds of auxiliary pictures that inputs have and the output gets from elsewhere.
+        var replacedKinds: Set<AuxiliaryKind> {
+            var kinds: Set<AuxiliaryKind> = []
+            if depthMap != nil { kinds.insert(.depth) }
+            if gainMap != nil { kinds.insert(.gainMap) }
+            return kinds
         }
 
         /// The ICC profile that replaces those of inputs; nil keeps them.
@@ -74,16 +82,16 @@ struct StillEncodeJob {
         let profile = try request.profile()
         // Before pictures are coded: what is missing is reported at once.
         let described = try request.inputs.enumerated().map { index, path in
-            let other = request.exif == "copy" ? path : request.exif
-            return try StillSource.exif(
-                of: path, isRaw: request.raw != nil, from: index == request.cover ? other : nil)
+            try StillSource.exif(
+                of: path, isRaw: request.raw != nil, index == request.cover ? request.exif : .drop)
         }
         let daemon = try SessionRequest.findDaemon()
         let source = StillSource(
             daemon: daemon, options: request.source, raw: request.raw, interruption: interruption)
         var composer = composer(request.encoder(daemon, interruption), profile)
         var created: CreateCompressionSession.Reply?
-        (composer.contents.exif, composer.contents.xmp) = (described[request.cover].tiff, xmp)
+        let kept = xmp == nil && request.exif != .drop ? try source.xmp(of: request.inputs[request.cover]) : nil
+        (composer.contents.exif, composer.contents.xmp) = (described[request.cover].tiff, xmp ?? kept)
         for (index, path) in request.inputs.enumerated() {
             var (pixels, isUpright) = try source.read(path)
             pixels.isPremultiplied = request.source.alpha == .premultiplied
@@ -98,6 +106,9 @@ struct StillEncodeJob {
             }
             let reply = try composer.add(pixels, isUpright ? .upright : described[index].orientation)
             created = created ?? reply
+            for map in try source.auxiliaries(of: path, replacing: request.replacedKinds) {
+                try composer.add(map, of: index)
+            }
         }
         try addMaps(to: &composer)
         let contents = composer.contents

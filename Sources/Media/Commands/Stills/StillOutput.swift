@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
 internal import HWDEdits
+internal import HWDHEIF
 internal import HWDLibAVReading
 internal import HWDLibAVWriting
 internal import HWDMetadata
@@ -31,6 +32,9 @@ struct StillOutput {
 
     var isPNG: Bool { writer?.isPNG ?? false }
 
+    /// Whether the file holds chroma of every sample, or its samples become other ones in any case.
+    var takesAnyChroma: Bool { writer == nil || isPNG }
+
     /// - Throws: what opening the file throws.
     init(_ path: String, of input: StillInput, replaces: Bool, group: FileGroup?) throws(MediaError) {
         (self.path, inputs, self.replaces, self.group) = (path, [input.path], replaces, group)
@@ -39,18 +43,50 @@ struct StillOutput {
             ? nil : try FrameWriter(path: path, inputs: inputs, replaces: replaces, group: group)
     }
 
-    /// Writes a picture, and returns the bytes of the file.
+    /// Writes a picture in the form that keeps all of it to a file that takes any chroma.
     ///
     /// - Parameter notes: gets lines about what the file does not hold.
+    /// - Returns: the bytes of the file.
     func write(
-        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description, _ notes: inout [String]
+        _ samples: StillPainter.Samples, _ color: PictureColor, _ description: Description,
+        hasAlpha: Bool, _ notes: inout [String]
+    ) throws -> Int {
+        switch samples {
+        case .yCbCr(let canvas, let crop):
+            guard isPNG else { return try write(try canvas.cropped(crop), color, description, &notes) }
+            return try write(canvas, color, description, crop: crop, &notes)
+        case .rgb(let canvas):
+            guard let writer else {
+                let color = color.with(JPEGEncoder.jfif)
+                return try writeJPEG(try canvas.yCbCr(.yu12, color.color), color, description, &notes)
+            }
+            if hasAlpha, description.alphaMode != description.wantedAlphaMode {
+                canvas.changeAlphaMode(toPremultiplied: description.wantedAlphaMode == .premultiplied)
+            }
+            if let note = writer.colorNote(color.color, width: canvas.width, height: canvas.height) {
+                notes.append(note)
+            }
+            try writer.write(
+                canvas, bits: color.bitDepth > 8 && !hasAlpha ? 16 : 8, hasAlpha: hasAlpha, profile: color.profile)
+            return writer.bytes
+        }
+    }
+
+    /// Writes a picture of 4:2:0, and returns the bytes of the file.
+    ///
+    /// - Parameters:
+    ///   - crop: the part that a PNG file shows; nil for all of it.
+    ///   - notes: gets lines about what the file does not hold.
+    func write(
+        _ canvas: StillCanvas, _ color: PictureColor, _ description: Description, crop: PixelRect? = nil,
+        _ notes: inout [String]
     ) throws -> Int {
         guard let writer else { return try writeJPEG(canvas, color, description, &notes) }
         var properties = FrameWriter.Description(
             width: canvas.width, height: canvas.height, format: canvas.format, color: color.color, frameRate: nil,
             sampleAspectRatio: nil, alphaMode: canvas.format == .yuva ? description.alphaMode : nil,
             wantedAlphaMode: description.wantedAlphaMode)
-        properties.profile = color.profile
+        (properties.profile, properties.crop) = (color.profile, crop)
         if let note = writer.colorNote(color.color, width: canvas.width, height: canvas.height) {
             notes.append(note)
         }

@@ -69,19 +69,54 @@ struct StillSource {
     ///
     /// - Parameters:
     ///   - isRaw: whether the file has no header, so that no bytes of it are Exif.
-    ///   - other: a file whose Exif the output gets, which must have some; nil leaves Exif out.
-    static func exif(of path: String, isRaw: Bool = false, from other: String?) throws -> Description {
-        let own = isRaw ? nil : try ExifSource.read(path)
+    ///   - choice: whose Exif the output gets.
+    static func exif(of path: String, isRaw: Bool = false, _ choice: ExifChoice) throws -> Description {
+        let own = isRaw ? nil : try ownExif(of: path, isOptional: choice == .keep(isGiven: false))
         let fields = own.flatMap { ExifFields(tiff: $0) }
         var description = Description(
             orientation: Orientation(exif: fields?.orientation ?? 1),
             isUncalibrated: fields?.isUncalibrated == true)
-        guard let other else { return description }
-        guard let tiff = try other == path ? own : ExifSource.read(other) else {
-            throw MediaError(.badInput, "\(other) has no Exif")
+        let found: [UInt8]?
+        switch choice {
+        case .drop: return description
+        case .keep: found = own
+        case .file(let other): found = try ExifSource.read(other)
         }
-        description.tiff = ExifFields.replacingOrientation(in: tiff, with: 1)
+        description.tiff = found.flatMap(ExifFields.withoutSamples)
+            .flatMap { ExifFields.replacingOrientation(in: $0, with: 1) }
+        if description.tiff == nil, choice != .keep(isGiven: false) {
+            throw MediaError(.badInput, "\(choice.path ?? path) has no Exif")
+        }
         return description
+    }
+
+    private static func ownExif(of path: String, isOptional: Bool) throws(MediaError) -> [UInt8]? {
+        do throws(MediaError) { return try ExifSource.read(path) } catch {
+            guard isOptional, error.kind == .badInput else { throw error }
+            Console.note("warning: Exif is left out: \(error.reason)")
+            return nil
+        }
+    }
+
+    /// The XMP document of a HEIC file's picture; nil for another file, and without one.
+    func xmp(of path: String) throws -> [UInt8]? {
+        guard raw == nil, let still = try StillInput.open(path), let primary = still.file.primary,
+            let document = still.file.metadata(of: primary).first(where: { $0.kind == .xmp })
+        else { return nil }
+        return try still.naming { () throws(HEIFError) in try still.file.xmp(document.id, from: still.source) }
+    }
+
+    /// The depth, gain map and mattes of a HEIC file's picture; none of another file's.
+    ///
+    /// - Parameter replaced: the kinds that the output gets from elsewhere.
+    func auxiliaries(of path: String, replacing replaced: Set<AuxiliaryKind>) throws -> [CarriedAuxiliary] {
+        guard raw == nil, let still = try StillInput.open(path), let primary = still.file.primary else { return [] }
+        if !replaced.contains(.gainMap), !still.file.toneMaps(of: primary).isEmpty {
+            Console.note("warning: \(path): the gain map of ISO 21496-1 is left out")
+        }
+        let tiles = StillTiles(still, [:], PictureSessions(interruption) { daemon }, local: .hwctl)
+        return try StillPainter(input: still, tiles: tiles)
+            .carriedAuxiliaries(of: primary) { !replaced.contains($0) }
     }
 }
 

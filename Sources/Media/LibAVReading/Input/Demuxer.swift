@@ -205,7 +205,12 @@ package final class Demuxer {
         // A playlist or concat script must not reach the network.
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
-        if let series = file.series { av_dict_set_int(&options, "start_number", Int64(series.first), 0) }
+        if let series = file.series {
+            av_dict_set_int(&options, "start_number", Int64(series.first), 0)
+        } else if file.kind == .pictures {
+            // A file may have the name of a pattern.
+            av_dict_set(&options, "pattern_type", "none", 0)
+        }
         let name = file.series != nil ? "image2" : beginsWithVPS(file) ? "hevc" : nil
         let format = name.flatMap { av_find_input_format($0) }
         let code = avformat_open_input(&context, InputFile.url(file.path), format, &options)

@@ -29,6 +29,8 @@ final class VideoDecoder {
     private let codec: CodecContext
     private var context: UnsafeMutablePointer<AVCodecContext> { codec.pointer }
     private let hooks: DecoderHooks
+    /// The color that the last PNG picture stated, which those of a series share.
+    private var pngColor: PNGColor?
 
     /// The most luma samples of a picture; bounds what a damaged header makes libavcodec allocate.
     static let maxSamples = 1 << 28
@@ -81,10 +83,19 @@ final class VideoDecoder {
     func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
     /// Sends a packet; nil ends the stream.
-    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> CodecContext.SendResult { codec.send(packet) }
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> CodecContext.SendResult {
+        if let packet, isPNG { pngColor = PNGColor(packet.pointee) ?? pngColor }
+        return codec.send(packet)
+    }
 
     /// Moves the next picture, if there is one, into `frame`.
-    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> CodecContext.ReceiveResult { codec.receive(frame) }
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> CodecContext.ReceiveResult {
+        let result = codec.receive(frame)
+        if case .frame = result, let pngColor { pngColor.write(to: frame) }
+        return result
+    }
+
+    private var isPNG: Bool { [AV_CODEC_ID_PNG, AV_CODEC_ID_APNG].contains(context.pointee.codec_id) }
 
     /// The slot that a picture was decoded into, with the position of its display window; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {

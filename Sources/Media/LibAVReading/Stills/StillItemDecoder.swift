@@ -6,7 +6,7 @@ internal import HWDHEVC
 internal import HWDLibAV
 package import HWDMetadata
 package import HWDModel
-internal import HWImages
+package import HWImages
 
 /// Decodes coded items with libavcodec in this process: those that no session takes, such as AVCI, JPEG and 4:0:0.
 package final class StillItemDecoder: ItemDecoder {
@@ -74,11 +74,14 @@ package final class StillItemDecoder: ItemDecoder {
         }
     }
 
-    /// Decodes one item and calls `body` with its planes in a planar format.
+    /// Decodes one item and calls `body` with its planes.
     ///
+    /// - Parameters:
+    ///   - format: a planar format of 4:2:0.
+    ///   - takesAnyChroma: whether planes may come as they are coded, instead of in `format`.
     /// - Throws: `badInput` where the data are damaged; what `body` throws.
     package func decode(
-        _ data: [UInt8], as format: PixelFormat, _ body: (_ planes: [PlaneView], _ size: PixelRect) throws -> Void
+        _ data: [UInt8], as format: PixelFormat, takesAnyChroma: Bool, _ body: (CodedPlanes) throws -> Void
     ) throws {
         let bytes = prefix + data
         guard av_new_packet(packet, Int32(clamping: bytes.count)) >= 0, let target = packet.pointee.data else {
@@ -97,7 +100,10 @@ package final class StillItemDecoder: ItemDecoder {
         defer { av_frame_unref(frame) }
         let size = PixelRect(width: Int(frame.pointee.width), height: Int(frame.pointee.height))
         let source = AVPixelFormat(rawValue: frame.pointee.format)
-        if SampleFormats.native(source) == format { return try body(PlaneView.planes(of: frame), size) }
+        if SampleFormats.native(source) == format {
+            return try body(CodedPlanes(planes: PlaneView.planes(of: frame), format, size: size))
+        }
+        if takesAnyChroma, let planes = codedPlanes(source, size) { return try body(planes) }
         let color = ColorDescription(frame.pointee)
         let conversion = SampleConversion(fitting: source, color, to: format, color)
         guard sws_isSupportedInput(SampleFormats.withoutRange(source)) > 0,
@@ -105,6 +111,32 @@ package final class StillItemDecoder: ItemDecoder {
             let scratch = ScratchFrame(SampleFormats.libAV(format), width: size.width, height: size.height),
             converter.convert(frame, to: scratch.planes)
         else { throw MediaError(.unsupported, "\(name) has samples that cannot be converted") }
-        try body(PlaneView.planes(of: scratch.pointer), size)
+        try body(CodedPlanes(planes: PlaneView.planes(of: scratch.pointer), format, size: size))
+    }
+
+    /// The planes of the frame as they are coded; nil for formats that are not planar, and those of other byte orders.
+    private func codedPlanes(_ format: AVPixelFormat, _ size: PixelRect) -> CodedPlanes? {
+        guard let descriptor = av_pix_fmt_desc_get(format)?.pointee else { return nil }
+        let unsuitable =
+            AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL
+            | AV_PIX_FMT_FLAG_FLOAT | AV_PIX_FMT_FLAG_ALPHA
+        let planes = PlaneView.planes(of: frame)
+        let isGray = descriptor.nb_components == 1
+        guard descriptor.flags & UInt64(unsuitable) == 0, planes.count == (isGray ? 1 : 3),
+            [1, 3].contains(descriptor.nb_components), descriptor.comp.0.shift == 0
+        else { return nil }
+        let chroma: Int
+        switch (descriptor.log2_chroma_w, descriptor.log2_chroma_h) {
+        case _ where isGray: chroma = 0
+        case (0, 0): chroma = 3
+        case (1, 0): chroma = 2
+        case (1, 1): chroma = 1
+        default: return nil
+        }
+        // libavutil's GBR has the planes of an identity matrix; that of JPEG states no matrix.
+        let isRGB = descriptor.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
+        return CodedPlanes(
+            planes: planes, bitDepth: Int(descriptor.comp.0.depth), chromaFormat: chroma, size: size,
+            isRGB: isRGB && codec.pointer.pointee.codec_id == AV_CODEC_ID_MJPEG)
     }
 }

@@ -162,7 +162,7 @@ public final class StillReader {
         let (from, to) = colors(ColorDescription(frame.pointee), traits, height: height)
         var pixels = StillPixels(
             canvas: try Self.canvas(depth > 8 ? .i010 : .yu12, width: width, height: height), color: to)
-        pixels.hasAlpha = traits.hasAlpha
+        pixels.hasAlpha = traits.hasAlpha && !Self.isOpaque(frame, source)
         pixels.hasDeepAlpha = traits.hasAlpha && SampleFormats.bitDepth(source) > 8
         pixels.profile = Self.profile(frame)
         pixels.light = light(frame)
@@ -186,6 +186,22 @@ public final class StillReader {
         guard convert(frame, source, from, to, pixels.canvas) else { throw failure }
         if options.isGray { pixels.canvas.makeGray() }
         return pixels
+    }
+
+    /// Whether a picture whose format has alpha is opaque, as palettes without transparency and CMYK are.
+    private static func isOpaque(_ frame: UnsafeMutablePointer<AVFrame>, _ source: AVPixelFormat) -> Bool {
+        guard let samples = AlphaSamples(source) else { return false }
+        let width = Int(frame.pointee.width)
+        var row = [UInt16](repeating: 0, count: width)
+        for number in 0..<Int(frame.pointee.height) {
+            let isOpaque = row.withUnsafeMutableBufferPointer { row -> Bool in
+                guard let start = row.baseAddress else { return true }
+                samples.readDeep(frame, row: number, into: start, width)
+                return row.allSatisfy { $0 == .max }
+            }
+            if !isOpaque { return false }
+        }
+        return true
     }
 
     private static func canvas(

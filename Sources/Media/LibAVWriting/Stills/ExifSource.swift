@@ -9,9 +9,12 @@ public enum ExifSource {
     /// The most bytes of a file that are searched, and of Exif.
     private static let maxBytes = 64 << 20
 
+    /// The most bytes of a TIFF file, whose fields may be behind its samples.
+    private static let maxTIFF = 1 << 30
+
     /// The TIFF structure of a file; nil where it has none.
     ///
-    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a damaged HEIF file, and a TIFF file of more than 64 MiB.
+    /// - Throws: `noInput`, `noPermission`, `io`; `badInput` for a damaged HEIF file, and a TIFF file of more than 1 GiB.
     public static func read(_ path: String) throws(MediaError) -> [UInt8]? {
         if let still = try StillInput.open(path) {
             guard let primary = still.file.primary,
@@ -24,7 +27,7 @@ public enum ExifSource {
         switch head {
         case [0x89, 0x50, 0x4E, 0x47]: return png(try WholeFile.beginning(path, most: maxBytes))
         case [0x49, 0x49, 42, 0], [0x4D, 0x4D, 0, 42]:
-            let bytes = try WholeFile.read(path, most: maxBytes)
+            let bytes = try WholeFile.read(path, most: maxTIFF)
             return ExifFields(tiff: bytes) == nil ? nil : bytes
         default: return nil
         }

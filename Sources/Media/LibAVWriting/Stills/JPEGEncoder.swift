@@ -20,6 +20,8 @@ public enum JPEGEncoder {
 
     /// The most bytes of a segment's contents: its length has 16 bits.
     private static let maxSegment = 65_533
+    /// The samples of JFIF: BT.601 at full range.
+    package static let jfif = ColorDescription(matrix: 6, isFullRange: true, chromaLocation: 1)
     /// libavcodec's scale of quantizers, 2…31; 2 is the best.
     private static let quantizer: Int32 = 2
 
@@ -48,7 +50,8 @@ public enum JPEGEncoder {
         context.pointee.global_quality = quantizer * FF_QP2LAMBDA
         frame.pointer.pointee.quality = quantizer * FF_QP2LAMBDA
         frame.pointer.pointee.color_range = AVCOL_RANGE_JPEG
-        guard codec.open(encoder) >= 0, fill(frame, canvas, color), let packet = av_packet_alloc() else {
+        canvas.convert(color, to: frame.planes, jfif)
+        guard codec.open(encoder) >= 0, let packet = av_packet_alloc() else {
             throw failure
         }
         defer {
@@ -60,32 +63,6 @@ public enum JPEGEncoder {
         else { throw failure }
         let file = Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
         return insert(segments(metadata), into: file)
-    }
-
-    /// Copies the samples, converted where their matrix, range or depth is another one.
-    private static func fill(_ frame: ScratchFrame, _ canvas: StillCanvas, _ color: ColorDescription) -> Bool {
-        let (width, height) = (Int32(canvas.width), Int32(canvas.height))
-        let source = canvas.format == .i010 ? AV_PIX_FMT_YUV420P10LE : AV_PIX_FMT_YUV420P
-        guard
-            let context = sws_getContext(
-                width, height, source, width, height, AV_PIX_FMT_YUV420P, Int32(SWS_BICUBIC | SWS_ACCURATE_RND),
-                nil, nil, nil)
-        else { return false }
-        defer { sws_freeContext(context) }
-        let one: Int32 = 1 << 16
-        let matrix = color.conversionMatrix(height: canvas.height)
-        _ = sws_setColorspaceDetails(
-            context, sws_getCoefficients(Int32(matrix)), color.isFullRange ? 1 : 0,
-            sws_getCoefficients(SWS_CS_ITU601), 1, 0, one, one)
-        var sources = canvas.planes.prefix(3).map {
-            UnsafePointer($0.base.assumingMemoryBound(to: UInt8.self)) as UnsafePointer?
-        }
-        var targets = frame.planes.map { $0.base.assumingMemoryBound(to: UInt8.self) as UnsafeMutablePointer? }
-        sources.append(nil)
-        targets.append(nil)
-        let strides = canvas.planes.prefix(3).map { Int32($0.stride) } + [0]
-        let targetStrides = frame.planes.map { Int32($0.stride) } + [0]
-        return sws_scale(context, sources, strides, 0, height, targets, targetStrides) == height
     }
 
     /// APP1 with Exif (Exif 2.32 4.7.2), then APP2 with parts of the profile (ICC.1 B.4).

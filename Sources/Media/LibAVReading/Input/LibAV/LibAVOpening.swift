@@ -164,9 +164,20 @@ extension LibAVSource {
         private static func useFirstColor(
             _ parameters: inout AVCodecParameters, _ file: InputFile?, _ demuxer: Demuxer
         ) {
+            if parameters.codec_id == AV_CODEC_ID_PNG { return usePNGColor(&parameters, demuxer) }
             guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, let file else { return }
             let first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
             first.color?.write(to: &parameters)
+        }
+
+        /// Takes the color of the first picture of PNG.
+        private static func usePNGColor(_ parameters: inout AVCodecParameters, _ demuxer: Demuxer) {
+            let first = FirstFrame(
+                demuxer.file.rereadable ?? demuxer.file, streamIndex: demuxer.videoIndex,
+                cancelFlag: demuxer.cancelFlag)
+            guard let color = first.color, color.isSpecified else { return }
+            parameters.color_primaries = AVColorPrimaries(rawValue: UInt32(color.primaries))
+            parameters.color_trc = AVColorTransferCharacteristic(rawValue: UInt32(color.transfer))
         }
 
         private static func streamsRead(
