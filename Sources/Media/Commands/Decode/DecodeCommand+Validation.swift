@@ -10,6 +10,7 @@ extension DecodeCommand {
     private var isRaw: Bool { output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw") }
 
     func validate() throws {
+        if hardware == .require { SessionRequest.requiresHardware = true }
         try OptionCheck.maxLevel(maxLevel)
         try OptionCheck.json(json, output: output)
         try OptionCheck.rate("--frame-rate", frameRate)

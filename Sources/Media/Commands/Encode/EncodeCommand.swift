@@ -82,10 +82,4 @@ struct EncodeCommand: ParsableCommand {
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
-
-    @Option(help: .hidden)
-    var crf: String?
-
-    @Option(help: .hidden)
-    var codec: String?
 }
