@@ -42,7 +42,6 @@ stage_packages() {
     not_run 'scripts/check-admin-guide /var/tmp/hwdaemon-chroot' "this script"
 
     at admin.md Install
-    run 'sudo usermod -aG hwdaemon alice' 'id -nG alice | grep -qw hwdaemon'
     further "$serves && systemctl is-active hwdaemon.service"
     run -1 'hwctl doctor' 'grep -q "no render node" /var/tmp/out && grep -q "Encoding  in software: x265" /var/tmp/out'
 
