@@ -25,7 +25,12 @@ import Testing
             ),
             (["encode", "--quality", "23", "in.mp4", "out.mov"], "CRF 23 is --quality 0.45"),
             (["encode", "--qualty=0.5", "in.mp4", "out.mov"], "Unknown option"),
-            (["encode", "in.mp4"], "an INPUT and an OUTPUT"),
+            (["encode", "in.mp4"], "There is no OUTPUT: write hwctl encode in.mp4 OUTPUT, or --output-dir DIR"),
+            (["encode", "--bitrate", "500", "in.mp4", "out.mov"], "did you mean 500k?"),
+            (
+                ["encode", "--preset", "turbo", "in.mp4", "out.mov"],
+                "there is no preset 'turbo': x265 has ultrafast"
+            ),
             (["encode", "--qp", "20", "--quality", "0.5", "in.mp4", "out.mov"], "contradict"),
             (
                 ["encode", "--size", "320", "in.mp4", "out.mov"],
@@ -76,6 +81,9 @@ import Testing
             (["decode", "--fps", "30", "a.mp4", "b.y4m"], "--fps 30 is --frame-rate 30 here"),
             (["a.mp4", "b.mov"], "there is no command a.mp4: a file is encoded by hwctl encode a.mp4 OUTPUT"),
             (["frobnicate"], "there is no command frobnicate"),
+            (["compare", "a.mp4", "b.mov"], "there is no command compare: did you mean hwctl verify?"),
+            (["probe", "a.mp4"], "probe looks at this machine: hwctl info a.mp4 describes a file"),
+            (["convert", "a.mp4", "b.mov"], "convert takes raw frames: hwctl encode a.mp4 b.mov encodes a video"),
         ])
     func foreign(arguments: [String], words: String) throws {
         do {

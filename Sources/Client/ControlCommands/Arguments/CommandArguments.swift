@@ -54,7 +54,8 @@ package enum CommandArguments {
         let isCommand = arguments.first.map(names.contains) ?? false
         let text =
             isCommand
-            ? unknownOptions(of: root, arguments, message) ?? line(of: escaping(arguments, in: message))
+            ? unknownOptions(of: root, arguments, message) ?? otherCommand(for: arguments)
+                ?? line(of: escaping(arguments, in: message))
             : unknownCommand(arguments) ?? line(of: escaping(arguments, in: message))
         return CommandFailure(.usage, text + hint(isCommand ? arguments : [], after: text))
     }
@@ -83,10 +84,38 @@ package enum CommandArguments {
     private static func unknownCommand(_ arguments: [String]) -> String? {
         guard let first = arguments.first, !first.hasPrefix("-") else { return nil }
         let name = FileName.printable(first)
-        return first.contains(".") || first.contains("/")
-            ? "there is no command \(name): a file is encoded by hwctl encode \(name) OUTPUT"
-            : "there is no command \(name)"
+        if first.contains(".") || first.contains("/") {
+            return "there is no command \(name): a file is encoded by hwctl encode \(name) OUTPUT"
+        }
+        return "there is no command \(name)" + (otherNames[first].map { ": did you mean hwctl \($0)?" } ?? "")
     }
+
+    /// Names that other programs have for what our commands do.
+    private static let otherNames = [
+        "transcode": "encode", "compress": "encode", "remux": "encode --copy", "mux": "encode --copy",
+        "cut": "encode --start",
+        "extract": "decode --at", "thumbnail": "decode --at", "compare": "verify", "check": "verify",
+        "diff": "verify",
+        "concat": "join", "merge": "join", "inspect": "info", "mediainfo": "info", "ffprobe": "info",
+        "encoders": "probe",
+        "list": "sessions", "status": "sessions", "ps": "sessions", "ffmpeg": "encode", "benchmark": "bench",
+    ]
+
+    /// The command that does what a refused command line seems to ask for; nil where there is none.
+    private static func otherCommand(for arguments: [String]) -> String? {
+        let names = arguments.dropFirst().filter { !$0.hasPrefix("-") && $0.contains(".") }.map(FileName.printable)
+        switch arguments.first {
+        case "probe" where !names.isEmpty:
+            return "probe looks at this machine: hwctl info \(names[0]) describes a file"
+        case "convert" where names.contains { videos.contains($0.split(separator: ".").last?.lowercased() ?? "") }:
+            return
+                "convert takes raw frames: hwctl encode \(names.prefix(2).joined(separator: " ")) encodes a video"
+        default: return nil
+        }
+    }
+
+    /// Extensions of videos, which are no raw frames.
+    private static let videos: Set = ["avi", "m4v", "mkv", "mov", "mp4", "ts", "webm"]
 
     /// A message with the control characters escaped in arguments and in names and values of options, so that a
     /// line feed in one of them does not end a line.

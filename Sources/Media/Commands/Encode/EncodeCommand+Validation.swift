@@ -35,8 +35,8 @@ extension EncodeCommand {
         }
         guard isBatch ? !files.isEmpty : files.count == 2 || isStill else {
             throw ValidationError(
-                files.count < 2
-                    ? "Missing expected argument: an INPUT and an OUTPUT."
+                files.count == 1
+                    ? "There is no OUTPUT: write hwctl encode \(files[0]) OUTPUT, or --output-dir DIR."
                     : "INPUT and OUTPUT are expected, not \(files.count) names: several inputs require --output-dir."
             )
         }

@@ -20,7 +20,7 @@ struct EncodeCommand: ParsableCommand {
     @OptionGroup(title: "Files")
     var outputs: OutputArguments
 
-    @OptionGroup
+    @OptionGroup(title: "Encoder")
     var coding: EncoderArguments
 
     @Flag(help: "Encode nothing: say which presets and containers fit the INPUT, and why others do not.")

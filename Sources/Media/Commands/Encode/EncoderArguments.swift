@@ -153,7 +153,9 @@ struct EncoderArguments: ParsableArguments {
                 throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
             }
             if bits < 1000 {
-                throw ValidationError("--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)M?")
+                throw ValidationError(
+                    "--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)\(bits < 100 ? "M" : "k")?"
+                )
             }
         }
         if let quality, !(0...1).contains(quality) {
@@ -170,6 +172,11 @@ struct EncoderArguments: ParsableArguments {
             do { _ = try PresetFiles.preset(presetName) } catch let failure as CommandFailure {
                 throw ValidationError(failure.reason + ".")
             }
+        }
+        if let x265Preset, !PropertyTable.x265Presets.contains(x265Preset) {
+            throw ValidationError(
+                "there is no preset '\(x265Preset)': x265 has \(PropertyTable.x265Presets.joined(separator: ", ")), "
+                    + "and hwctl presets lists names of settings.")
         }
         if speed != nil, x265Preset != nil {
             throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
