@@ -26,8 +26,9 @@ stage_packages() {
     prepare 'echo /home/alice/hwdaemon >/var/tmp/cwd'
 
     at install.md "Debian packages"
+    not_run 'sudo apt build-dep .' "the packages are those of an earlier 'make deb'"
     not_run 'make deb' "it needs Swift; the packages are those of an earlier 'make deb'"
-    run 'sudo apt install $(ls ./.build/deb/*.deb | grep -v dbgsym)' \
+    run 'sudo apt install ./.build/deb/*.deb' \
         'systemctl is-active hwdaemon.socket && ! systemctl is-active hwdaemon.service && [ "$(dpkg -l | grep -c "^ii .*hwdaemon")" -eq 6 ]'
     prepare 'echo /home/alice >/var/tmp/cwd'
     at admin.md Install
@@ -41,7 +42,6 @@ stage_packages() {
     not_run 'scripts/check-admin-guide /var/tmp/hwdaemon-chroot' "this script"
 
     at admin.md Install
-    run 'sudo usermod -aG hwdaemon alice' 'id -nG alice | grep -qw hwdaemon'
     further "$serves && systemctl is-active hwdaemon.service"
     run -1 'hwctl doctor' 'grep -q "no render node" /var/tmp/out && grep -q "Encoding  in software: x265" /var/tmp/out'
 
@@ -75,7 +75,7 @@ stage_packages() {
     prepare "$main_pid >/var/tmp/pid; apt-get install /home/alice/later.deb"
     further "$replaced_daemon"
     run 'systemctl status' 'grep -q "The daemon before finishes 1" /var/tmp/out' 'systemctl status --no-pager hwdaemon'
-    further 'su - alice -c "hwctl sessions" | grep -q "^alice .*compression"'
+    further 'su - alice -c "hwctl sessions" | grep -q "^alice .*encode"'
     further 'su - alice -c "hwctl encode -y short.mp4 second.mov"'
     finish_encode
     further "for i in \$(seq 600); do systemctl status --no-pager hwdaemon | grep -q 'Status: \"Serving 0 sessions.\"' && exit; sleep 0.1; done; exit 1"
@@ -179,10 +179,10 @@ TEXT"
         "$(journal 'session created codec=hevc encoder=org.hwdaemon.encoder.x265 fallback="this machine has no render node .*" hardware=false ')"
     # A user may have one session now, and that of the encode may not have ended yet.
     prepare 'su - alice -c "hwctl decode --wait long.mov decoded.y4m"'
-    sample 'session created codec=hevc encoder=org.hwdaemon.decoder.libavcodec format=NV12 hardware=false kind=decompression size=1920x1080 …' \
-        "$(journal 'session created codec=hevc encoder=org.hwdaemon.decoder.libavcodec .*format=[A-Z0-9]+ hardware=false kind=decompression .*size=320x180')"
-    sample 'session ended code=0 codec=hevc frames_in=300 frames_out=300 kind=compression pid=4243 reason="invalidated by the client" …' \
-        "$(journal 'session ended code=0 codec=hevc frames_in=60 frames_out=60 kind=compression pid=[0-9]+ reason="invalidated by the client" ')"
+    sample 'session created codec=hevc decoder=org.hwdaemon.decoder.libavcodec format=NV12 hardware=false kind=decompression size=1920x1080 …' \
+        "$(journal 'session created codec=hevc decoder=org.hwdaemon.decoder.libavcodec .*format=[A-Z0-9]+ hardware=false kind=decompression .*size=320x180')"
+    sample 'session ended code=0 codec=hevc frames_in=300 frames_out=300 kind=compression pid=4243 …' \
+        "$(journal 'session ended code=0 codec=hevc frames_in=60 frames_out=60 kind=compression pid=[0-9]+ ')"
     sample 'session refused client=4250 code=-12915 codec=hevc kind=compression reason="user 1000 has 16 sessions; …" session=77ab… size=… uid=1000' \
         "$(journal 'session refused client=[0-9]+ code=-12915 codec=hevc kind=compression reason="user 1000 has 1 session; .*" session=[0-9a-f]+ size=320x180 uid=1000')"
 
@@ -283,7 +283,7 @@ stage_container() {
     # Those of an earlier run.
     outside rm -rf "${folder:-}/image-upper" "${folder:-}/image-work"
     outside mkdir -p "${folder:-}/image-upper" "${folder:-}/image-work" "${root:-}$packages" "${root:-}$image"
-    outside sh -c "cp \$(ls .build/deb/*.deb | grep -v dbgsym) '${root:-}$packages'"
+    outside sh -c "cp .build/deb/*.deb '${root:-}$packages'"
     at install.md Containers
     instead 'FROM debian:12' "there is no network for images; the same Debian by debootstrap" "[ -e $image/etc/debian_version ]" \
         mount -t overlay overlay -o "lowerdir=${base:-},upperdir=${folder:-}/image-upper,workdir=${folder:-}/image-work" "${root:-}$image"

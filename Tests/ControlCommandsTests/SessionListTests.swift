@@ -32,7 +32,7 @@ struct SessionListTests {
 
     @Test("Each session has its user, rate, hardware, memory and age")
     func columns() throws {
-        var list = SessionList()
+        var list = SessionList(isLong: true)
         let rows = Self.rows(
             list.table([
                 Self.session(frames: 60, bytes: 250_000, ageMs: 2000, memory: 96 << 20),
@@ -45,9 +45,24 @@ struct SessionListTests {
         #expect(rows[0]["IN"] == "62" && rows[0]["OUT"] == "60" && rows[0]["MEMORY"] == "96 MiB")
         #expect(rows[0]["AGE"] == "2 s" && rows[0]["SESSION"] == "a")
         // A user without a name, and what is not known yet.
-        #expect(rows[1]["USER"] == "4000000000" && rows[1]["HARDWARE"] == "yes" && rows[1]["AGE"] == "3 min 20 s")
+        #expect(rows[1]["USER"] == "4000000000" && rows[1]["HARDWARE"] == "yes" && rows[1]["AGE"] == "3m 20s")
         #expect(rows[2]["HARDWARE"] == "-" && rows[2]["BY"] == "-" && rows[2]["MEMORY"] == "-")
-        #expect(rows[2]["AGE"] == "2 h 5 min")
+        #expect(rows[2]["AGE"] == "2h 5m")
+    }
+
+    @Test("The table fits 80 columns")
+    func narrow() {
+        var list = SessionList()
+        var info = Self.session(
+            "0123456789abcdef0123456789abcdef", uid: 4_000_000_000, frames: 7_200_000, bytes: 9_000_000_000,
+            ageMs: 60_000_000,
+            memory: 9999 << 20)
+        info.codecID = "org.hwdaemon.encoder.vaapi.renderD128"
+        let table = list.table([info, Self.session(hardware: nil)])
+        #expect(table.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(table)")
+        let rows = Self.rows(table)
+        #expect(rows[0]["BY"] == "renderD128" && rows[0]["KIND"] == "encode" && rows[0]["AGE"] == "16h 40m")
+        #expect(rows[1]["BY"] == "-" && rows[1]["USER"] == "root")
     }
 
     @Test("With --watch the rates are those since the list before")

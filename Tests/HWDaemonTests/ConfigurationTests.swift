@@ -21,6 +21,22 @@ struct ConfigurationTests {
         try manager.wait(for: serving)
     }
 
+    @Test("A second daemon says which process has the socket")
+    func secondDaemon() throws {
+        let broker = try BrokerProcess()
+        let path = "\(broker.folder)/second"
+        let log = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(log) }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--socket", broker.socket, "--config", "\(broker.folder)/config"],
+            files: [.init(log, as: 2)])
+        #expect(try child.waitForExit() == .exited(69))
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(
+            text.contains(": process \(broker.child.pid) (hwdaemon) of user \(getuid()) listens there"), "\(text)")
+    }
+
     @Test(
         "The configuration can be checked without a daemon",
         arguments: [

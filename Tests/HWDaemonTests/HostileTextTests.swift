@@ -73,7 +73,7 @@ struct HostileTextTests {
     }
 
     /// A daemon of another version may not clean what it lists.
-    @Test("hwctl sessions", arguments: [[], ["--json"]])
+    @Test("hwctl sessions", arguments: [["--long"], ["--json"]])
     func hwctlCleansWhatItPrints(_ options: [String]) throws {
         let python = """
             import os,socket,sys
@@ -87,7 +87,7 @@ struct HostileTextTests {
             "pixel_format":"\(Self.hostile)","codec_id":"\(Self.hostile)","using_hardware":false,"frames_in":0,\
             "frames_out":0,"bytes_out":0,"pending_frames":0,"age_ms":5}
             """
-        let folder = FileManager.default.temporaryDirectory.path + "/hwd-text-\(getpid())-\(options.count)"
+        let folder = FileManager.default.temporaryDirectory.path + "/hwd-text-\(getpid())\(options[0])"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let server = try ChildProcess(

@@ -16,6 +16,20 @@ struct SettingsTests {
         return (settings, faults)
     }
 
+    @Test("The installed hwdaemon.conf has every key, with its description and its default, as comments")
+    func installedFile() throws {
+        let path = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../systemd/hwdaemon.conf")
+            .standardized.path
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        #expect(lines.allSatisfy { $0.hasPrefix("#") })
+        let keys = lines.filter { !$0.hasPrefix("# ") }.map { String($0.dropFirst()) }
+        #expect(keys == SettingsTable.rows.map { "\($0.key)=\($0.show(Settings()))" })
+        let text = lines.filter { $0.hasPrefix("# ") }.map { $0.dropFirst(2) }.joined(separator: " ")
+        for row in SettingsTable.rows { #expect(text.contains("\(row.help) Takes \(row.takes)."), "\(row.key)") }
+        let parsed = parse(keys.joined(separator: "\n"))
+        #expect(parsed.settings == Settings() && parsed.faults.isEmpty)
+    }
+
     @Test func readsAndWritesEveryKey() {
         let text = """
             # limits

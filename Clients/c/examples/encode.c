@@ -38,19 +38,12 @@ static void drain(hwd_session *session, FILE *out, int timeout_ms) {
     int result;
     HWD_INIT(event);
     while ((result = hwd_next_event(session, &event, timeout_ms)) > 0) {
-        if (event.type == HWD_EVENT_FORMAT) {
-            /* The parameter sets; a file that other programs play needs them before the first picture. */
-            uint8_t sets[65536];
-            size_t size;
-            check(hwd_parameter_sets(event.data, event.data_size, sets, sizeof sets, &size), "the format description");
-            write_bytes(out, sets, size);
-        } else if (event.type == HWD_EVENT_PACKET) {
-            uint8_t *stream = malloc(event.data_size);
-            if (!stream) exit(1);
-            check(hwd_annex_b(event.data, event.data_size, stream), "a packet");
-            write_bytes(out, stream, event.data_size);
-            free(stream);
-        }
+        /* A packet, or the parameter sets, which a file that other programs play needs before the first picture; else nothing. */
+        uint8_t *stream;
+        size_t size;
+        check(hwd_byte_stream(&event, &stream, &size), "an event");
+        write_bytes(out, stream, size);
+        hwd_free(stream);
         /* The encoder waits while all its packets are held. */
         check(hwd_release(session, &event), "hwd_release");
         if (event.type == HWD_EVENT_COMPLETED) return;

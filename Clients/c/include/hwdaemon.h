@@ -27,7 +27,7 @@ extern "C" {
 #endif
 #define HWD_API __attribute__((visibility("default")))
 
-#define HWD_VERSION 100 /* 10000 major + 100 minor + patch */
+#define HWD_VERSION 200 /* 10000 major + 100 minor + patch */
 
 /* Clears a structure of this header and states its size. */
 #define HWD_INIT(x) ((void)memset(&(x), 0, sizeof(x)), (void)((x).size = sizeof(x)))
@@ -388,11 +388,11 @@ HWD_API int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int t
 
 /* Turns a packet's 4-byte lengths into start codes of 4 bytes: `out` has `size` bytes. -EINVAL: a length is outside the packet. */
 HWD_API int hwd_annex_b(const void *packet, size_t size, void *out);
-/*
- * The parameter sets of an hvcC record with start codes. `*written` becomes their size in bytes. With `out` NULL
- * nothing else happens. -ENOSPC: `capacity` is too small, and `*written` is set. -EINVAL: the record cannot be read.
- */
+/* The parameter sets of an hvcC record with start codes; `*written` becomes their size, with `out` NULL nothing else happens.
+ * -ENOSPC: `capacity` is too small, and `*written` is set. -EINVAL: the record cannot be read. */
 HWD_API int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capacity, size_t *written);
+/* A packet, or the parameter sets of HWD_EVENT_FORMAT, with start codes, for hwd_free; NULL for other events. -EINVAL: damaged data. */
+HWD_API int hwd_byte_stream(const hwd_event *event, uint8_t **bytes, size_t *size);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """HWDaemon's HEVC compression, decompression and pixel-transfer sessions, in pure Python.
 
-`hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
+`frames` and `write` read and write whole files as arrays. `hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
 """
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from .decompression import DecompressionSession
 from .errors import (
     STATUS_NAMES, CallError, ConnectionClosed, Error, NotPermitted, NotRunning, ParameterError, SessionEnded, StatusError,
     Timeout)
+from .files import frames, write
 from .images import Frame, Image, Picture
 from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
 from .packets import Packet, PacketReport
 from .transfer import TransferSession
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
     "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "Packet", "PacketReport", "ParameterError",
     "Picture", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession", "annex_b",
-    "annex_b_parameter_sets", "call", "default_daemon", "parameter_sets", "probe",
+    "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "probe", "write",
 ]
 
 

@@ -42,10 +42,16 @@ class Image:
         return bool(self._pins)
 
     @property
+    def is_writable(self) -> bool:
+        """Whether samples may be changed: those of a frame may, those of a decoded picture are the worker's."""
+        return self.memory.writable
+
+    @property
     def planes(self) -> Tuple[Array, ...]:
         """The planes as numpy arrays in the shared memory: (rows, columns), or (rows, columns, components).
 
-        The arrays keep the image alive. Raises ModuleNotFoundError without numpy: `tobytes` and `fill` work without it.
+        The arrays keep the image alive. Those of a decoded picture are read-only, like the memory that they are in (`is_writable`,
+        numpy's `flags.writeable`): `copy` them to change samples. Raises ModuleNotFoundError without numpy: `tobytes` and `fill` work without it.
         """
         return tuple(self._plane(number) for number in range(len(self.places)))
 

@@ -52,11 +52,30 @@ package struct PropertiesCommand: ParsableCommand {
                 GetSupportedProperties.Parameters(codecID: encoder ?? (decoder ? Self.softwareDecoder : nil))
             ).properties
             if json { return try Console.json(Document(properties: properties)) }
-            for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
-                try Console.result(Self.heading(name, property))
-                try Console.result("    " + property.description)
-            }
+            try Console.result(Self.text(properties))
         }
+    }
+
+    /// The groups of the list, by when a property may be written.
+    private static let groups = [
+        ("live", "MAY CHANGE IN AN OPEN SESSION"), ("until-prepared", "FIXED ONCE A SESSION IS PREPARED"),
+        ("read-only", "READ-ONLY"),
+    ]
+
+    /// The properties in groups, by name.
+    static func text(_ properties: [String: PropertyInfo]) -> String {
+        let known = Set(groups.map(\.0))
+        let all =
+            groups + Set(properties.values.map(\.access)).subtracting(known).sorted().map { ($0, $0.uppercased()) }
+        let parts = all.compactMap { access, title -> String? in
+            let members = properties.filter { $0.value.access == access }.sorted { $0.key < $1.key }
+            guard !members.isEmpty else { return nil }
+            let lines = members.flatMap { name, property in
+                [heading(name, property), Paragraphs.paragraph("    ", property.description, indent: 4)]
+            }
+            return ([title, ""] + lines).joined(separator: "\n")
+        }
+        return parts.joined(separator: "\n\n")
     }
 
     private static func heading(_ name: String, _ property: PropertyInfo) -> String {

@@ -3,5 +3,5 @@
 /// The version of hwctl.
 package enum HWCtlVersion {
     /// The output of `hwctl --version`.
-    package static let text = "0.1.0"
+    package static let text = "0.2.0"
 }

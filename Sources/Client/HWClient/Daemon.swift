@@ -69,6 +69,17 @@ public final class Daemon: Sendable {
         }
     }
 
+    /// A private daemon for a user who has no permission for the machine's socket; nil for others, and where
+    /// `$HWDAEMON_SOCKET` names one.
+    ///
+    /// - Parameter logs: as of `find(logs:)`.
+    package static func startWherePermissionIsMissing(logs: Bool) throws(ClientError) -> Daemon? {
+        guard Environment.value("HWDAEMON_SOCKET") == nil,
+            faccessat(AT_FDCWD, defaultAddress, W_OK, AT_EACCESS) != 0, errno == EACCES
+        else { return nil }
+        return Daemon(try PrivateDaemon(isVerbose: logs))
+    }
+
     /// The daemon that `$HWDAEMON_SOCKET` names, or the machine's; none is started.
     ///
     /// - Throws: `notRunning` where none listens; `permissionDenied`, with the group to join.

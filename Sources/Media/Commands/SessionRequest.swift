@@ -4,7 +4,7 @@ internal import HWDControlCommands
 internal import HWDModel
 internal import Synchronization
 
-/// How this process creates sessions, by the options `--priority`, `--wait` and `--max-wait`.
+/// How this process creates sessions, by the options `--priority`, `--wait`, `--max-wait` and `--hardware`.
 enum SessionRequest {
     private static let waitMilliseconds = Atomic<Int>(0)
     private static let background = Atomic<Bool>(false)
@@ -19,6 +19,14 @@ enum SessionRequest {
     static var isBackground: Bool {
         get { background.load(ordering: .relaxed) }
         set { background.store(newValue, ordering: .relaxed) }
+    }
+
+    private static let hardware = Atomic<Bool>(false)
+
+    /// Whether the command ends where its sessions have no hardware.
+    static var requiresHardware: Bool {
+        get { hardware.load(ordering: .relaxed) }
+        set { hardware.store(newValue, ordering: .relaxed) }
     }
 
     /// The properties of every session.
@@ -38,6 +46,6 @@ enum SessionRequest {
     static func findDaemon(beginsAgain: Bool) throws -> Daemon {
         var policy = policy
         policy.beginsAgain = beginsAgain
-        return Daemon(try Daemon.findAndReport(), policy)
+        return Daemon(try Daemon.findAndReport(requiresHardware: requiresHardware), policy)
     }
 }

@@ -60,7 +60,8 @@ import Testing
         #expect(try photo.count == 1 && Self.shown(Self.images) == photo)
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
-        #expect(clients.allSatisfy { (program + photo + functions).contains($0) })
+        let app = try Self.samples("Tests/SampleApp/Sources/SampleApp/Encode.swift")
+        #expect(app.count == 1 && clients.allSatisfy { (program + photo + functions + app).contains($0) })
         #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
     }
 

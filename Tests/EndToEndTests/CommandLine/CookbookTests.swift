@@ -5,12 +5,12 @@ import Testing
 extension EndToEndFaults {
     /// Each line of docs/cookbook.md is run, and what it writes is judged by ffprobe and ffmpeg.
     @Suite struct Cookbook {
-        private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("docs/cookbook.md")
+        private static let page = root.appendingPathComponent("docs/cookbook.md")
 
-        /// The lines of the blocks, without comments.
-        static func lines() throws -> [String] {
+        /// The lines of a page's blocks, without comments.
+        static func lines(of page: URL = page) throws -> [String] {
             var (lines, isBlock) = ([String](), false)
             for line in try String(contentsOf: page, encoding: .utf8).split(separator: "\n") {
                 if line.hasPrefix("```") {
@@ -135,6 +135,10 @@ extension EndToEndFaults {
                     "hdr.mp4", "slow.mov", "talk.mov",
                 ])
             #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder.path("hevc-again")).sorted() == [
+                    "hdr.mp4", "slow.mp4", "talk.mp4",
+                ])
+            #expect(
                 try JSONSerialization.jsonObject(
                     with: Data(contentsOf: URL(fileURLWithPath: folder.path("report.json")))) is [String: Any])
             let tags = try Programs.tool(
@@ -151,6 +155,28 @@ extension EndToEndFaults {
             let help = try String(contentsOfFile: folder.path("encode.txt"), encoding: .utf8)
             #expect(help.contains("--output-frame-rate") && help.contains("EXAMPLES"))
             try checkPictures(folder)
+        }
+
+        @Test("The README has 600 words at most, and its commands do what it says")
+        func readme() throws {
+            let page = Self.root.appendingPathComponent("README.md")
+            let words = try String(contentsOf: page, encoding: .utf8).split { $0.isWhitespace }
+            #expect(words.count <= 600, "\(words.count) words")
+            let server = try TestDaemon()
+            let folder = server.folder
+            try prepare(folder)
+            let lines = try Self.lines(of: page)
+            try #require(lines.count >= 8)
+            for line in lines {
+                let run = try Self.run(line, in: folder, server)
+                #expect(run.status == 0, "\(line): \(run.errors)")
+            }
+            for name in ["talk.mov", "film.mp4", "hevc/talk.mov", "hevc/slow.mov", "title-hevc.mov", "slow-30.mov"]
+            {
+                let probe = Probe(folder.path(name))
+                #expect(try probe.field("codec_name") == "hevc" && probe.decodingMessages() == "", "\(name)")
+            }
+            #expect(try Probe(folder.path("slow-30.mov")).frameTimes().count == 30)
         }
 
         /// Checks the sizes of pictures, which pictures a part has, and a rate.

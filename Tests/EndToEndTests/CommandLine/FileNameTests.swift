@@ -94,7 +94,7 @@ extension EndToEndFaults {
                     + #"$H info --no-measure "$N.mov""#)
             #expect(run.status == 0, "\(run.errors)")
             let lines = run.complaints
-            #expect(lines.count == 4 && lines.allSatisfy { $0.hasPrefix("hwctl: ") }, "\(run.errors)")
+            #expect(lines.count == 3 && lines.allSatisfy { $0.hasPrefix("hwctl: ") }, "\(run.errors)")
             for text in [run.errors, run.text] {
                 #expect(text.contains(#"a\nb\x1B[2J\u{202E}c"#), "\(text)")
                 #expect(!text.contains("\u{1B}") && !text.contains("\u{202E}"))

@@ -57,16 +57,23 @@ import Testing
         #expect(options.allSatisfy(all.contains) && all.count > 4 * text.count)
     }
 
-    @Test("Examples come first in the help of the program and of every command")
+    @Test("Usage and examples come first in the help of the program and of every command")
     func examples() throws {
         #expect(try program().discussion?.hasPrefix("EXAMPLES\n  hwctl encode ") == true)
         let help = try hwctl("--help").text
-        #expect(try #require(help.range(of: "EXAMPLES")).lowerBound < #require(help.range(of: "USAGE")).lowerBound)
+        #expect(help.hasPrefix("USAGE: hwctl "))
+        #expect(
+            try #require(help.range(of: "EXAMPLES")).lowerBound < #require(help.range(of: "SUBCOMMANDS")).lowerBound
+        )
         for command in try commands() where command.commandName != "help" {
             let first = command.discussion?.split(separator: "\n").prefix(2).joined(separator: " ") ?? ""
             #expect(
                 first.hasPrefix("EXAMPLES") && first.contains("hwctl \(command.commandName)"),
                 "\(command.commandName)")
+            let lines = try hwctl(command.commandName, "--help").text.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("USAGE: hwctl \(command.commandName)") == true, "\(command.commandName)")
+            let examples = try #require(lines.firstIndex(of: "EXAMPLES"), "\(command.commandName)")
+            #expect(examples < 12, "\(command.commandName)")
         }
     }
 }

@@ -61,7 +61,9 @@ extension EndToEndFaults {
             Case(
                 "a property in lower case", .usage, "--property", "quality=0.5", "IN8", "DIR/out.mov",
                 says: "did you mean Quality?"),
-            Case("an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov", says: "X265Preset"),
+            Case(
+                "an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov",
+                says: "there is no preset 'warp'"),
         ]
 
         @Test("Refused with its exit code, one line and no output", arguments: cases)

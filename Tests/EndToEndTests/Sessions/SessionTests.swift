@@ -263,7 +263,7 @@ extension EndToEnd {
             #expect(entry.framesIn == 3 && entry.framesOut == 3 && entry.pendingFrames == 0)
             #expect(entry.bytesOut == UInt64(encoder.coded.reduce(0) { $0 + $1.bytes.count }))
             #expect(server.workers.map(\.pid) == [entry.pid])
-            let table = try Programs.hwctl(["sessions"], socket: server.socket)
+            let table = try Programs.hwctl(["sessions", "--long"], socket: server.socket)
             #expect(table.status == 0 && table.text.contains(encoder.id))
         }
 

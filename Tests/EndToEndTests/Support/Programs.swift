@@ -78,8 +78,10 @@ struct Finished: Sendable {
     var status: Int32? { if case .exited(let status) = exit { status } else { nil } }
     var text: String { String(decoding: output, as: UTF8.self) }
     var errorLines: [Substring] { errors.split(separator: "\n") }
-    /// Lines of standard error except hwctl's remark that it runs a private daemon.
-    var complaints: [Substring] { errorLines.filter { !$0.contains("using a private one") } }
+    /// Lines of standard error except hwctl's remarks that it runs a private daemon, and what encodes.
+    var complaints: [Substring] {
+        errorLines.filter { !$0.contains("using a private one") && !$0.hasPrefix("hwctl: encoding in ") }
+    }
 }
 
 /// A process that was started, its output collected in files that have no name.

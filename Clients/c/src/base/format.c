@@ -132,3 +132,25 @@ int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capaci
     *written = total;
     return !to || total <= capacity ? 0 : hwdi_fail(-ENOSPC, "the parameter sets have %zu bytes", total);
 }
+
+int hwd_byte_stream(const hwd_event *event, uint8_t **bytes, size_t *size) {
+    if (!event || !bytes || !size) return hwdi_fail(-EINVAL, "hwd_byte_stream needs an event and places for the bytes and their size");
+    *bytes = NULL;
+    *size = 0;
+    const bool is_format = event->type == HWD_EVENT_FORMAT;
+    if (!is_format && event->type != HWD_EVENT_PACKET) return 0;
+    size_t length = event->data_size;
+    int result = is_format ? hwd_parameter_sets(event->data, event->data_size, NULL, 0, &length) : 0;
+    if (result < 0 || length == 0) return result;
+    uint8_t *out = malloc(length);
+    if (!out) return hwdi_fail_errno(ENOMEM, "a byte stream");
+    result = is_format ? hwd_parameter_sets(event->data, event->data_size, out, length, &length)
+                       : hwd_annex_b(event->data, length, out);
+    if (result < 0) {
+        free(out);
+        return result;
+    }
+    *bytes = out;
+    *size = length;
+    return 0;
+}

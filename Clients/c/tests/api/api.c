@@ -162,6 +162,34 @@ void test_refused_options(hwd_daemon *daemon) {
 }
 
 // An event loop sees events that a synchronous call has queued, although the socket is silent.
+// The byte stream of the event of a format description.
+static void check_parameter_sets(const hwd_event *event, const uint8_t *sets, size_t needed) {
+    uint8_t *bytes;
+    size_t size;
+    CHECK(hwd_byte_stream(event, &bytes, &size) == 0 && size == needed && !memcmp(bytes, sets, needed));
+    hwd_free(bytes);
+    hwd_event damaged = *event;
+    damaged.data_size = 22;
+    CHECK(hwd_byte_stream(&damaged, &bytes, &size) == -EINVAL && !bytes && size == 0);
+    CHECK(hwd_byte_stream(NULL, &bytes, &size) == -EINVAL);
+}
+
+// The byte stream of a packet; other events have none.
+static void check_stream(const hwd_event *event) {
+    uint8_t *bytes;
+    size_t size;
+    CHECK(hwd_byte_stream(event, &bytes, &size) == 0);
+    if (event->type == HWD_EVENT_PACKET) {
+        CHECK(size == event->data_size && bytes[3] == 1);
+        uint8_t *same = malloc(size);
+        CHECK(same && hwd_annex_b(event->data, size, same) == 0 && !memcmp(bytes, same, size));
+        free(same);
+    } else {
+        CHECK(!bytes && size == 0);
+    }
+    hwd_free(bytes);
+}
+
 void test_descriptor(hwd_daemon *daemon) {
     hwd_session *session = open_session(daemon);
     hwd_event event;
@@ -179,6 +207,7 @@ void test_descriptor(hwd_daemon *daemon) {
     CHECK(hwd_parameter_sets(event.data, event.data_size, sets, needed - 1, &size) == -ENOSPC && size == needed);
     CHECK(hwd_parameter_sets(event.data, event.data_size, sets, needed, &size) == 0 && size == needed && sets[3] == 1);
     CHECK(hwd_parameter_sets(event.data, 22, NULL, 0, &size) == -EINVAL && size == 0);
+    check_parameter_sets(&event, sets, needed);
     CHECK(hwd_release(session, &event) == 0);
     CHECK(poll(&entry, 1, 0) == 0 && hwd_next_event(session, &event, 0) == 0);
     for (int number = 0; number < 5; number++) CHECK(encode(session, number, TIMEOUT) == 0);
@@ -187,6 +216,7 @@ void test_descriptor(hwd_daemon *daemon) {
     for (bool done = false; !done;) {
         CHECK(poll(&entry, 1, TIMEOUT) == 1);
         while ((result = hwd_next_event(session, &event, 0)) == 1) {
+            check_stream(&event);
             packets += event.type == HWD_EVENT_PACKET;
             done |= event.type == HWD_EVENT_COMPLETED;
             CHECK(hwd_release(session, &event) == 0);
@@ -218,7 +248,7 @@ int main(int argc, char **argv) {
     CHECK(argc > 1);
     CHECK(hwd_open("/nowhere/socket", 0, &daemon) == -ECONNREFUSED && !daemon);
     CHECK(hwd_open(argv[1], 0, &daemon) == 0 && !hwd_is_private(daemon));
-    CHECK(!strcmp(hwd_status_name(HWD_INVALID_SESSION), "InvalidSession") && hwd_version() == 100);
+    CHECK(!strcmp(hwd_status_name(HWD_INVALID_SESSION), "InvalidSession") && hwd_version() == 200);
     test_structures(daemon);
     test_refused_sessions(daemon);
     test_misuse(daemon);

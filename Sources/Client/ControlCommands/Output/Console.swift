@@ -99,6 +99,11 @@ package enum Console {
         return true
     }
 
+    /// A number with its noun: `1 frame`, `2 frames`.
+    package static func count(_ number: Int, _ noun: String) -> String {
+        number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
+    }
+
     /// Aligns rows in columns, two spaces apart, without spaces at the ends of rows.
     package static func table(_ rows: [[String]]) -> String {
         let rows = rows.map { row in row.map { $0.printable(maxBytes: .max) } }
@@ -258,8 +263,21 @@ extension ParsableCommand {
 
 extension Daemon {
     /// The machine's daemon, or a private one, which a line announces where details are wanted.
-    package static func findAndReport() throws -> Daemon {
-        let daemon = try find(logs: Console.verbosity == .verbose)
+    ///
+    /// - Parameter requiresHardware: whether the command ends without hardware: a user without permission for the machine's
+    ///   daemon then gets no private one, and learns how to get the permission.
+    package static func findAndReport(requiresHardware: Bool = false) throws -> Daemon {
+        let isVerbose = Console.verbosity == .verbose
+        let daemon: Daemon
+        do throws(ClientError) {
+            daemon = try find(logs: isVerbose)
+        } catch {
+            guard error.code == .permissionDenied, !requiresHardware,
+                let own = try startWherePermissionIsMissing(logs: isVerbose)
+            else { throw error }
+            Console.file("\(error.reason); using a private one for this command")
+            return own
+        }
         if daemon.isPrivate {
             Console.detail("no daemon on \(defaultAddress): using a private one for this command")
         }

@@ -16,11 +16,14 @@ package struct SessionsCommand: ParsableCommand {
               hwctl sessions --watch
               hwctl sessions --metrics > /var/lib/prometheus/node-exporter/hwdaemon.prom
 
-            FPS and MBIT/S are what a session has put out since it was created; with --watch, since the line before. \
+            BY is the library, or the node of the GPU. FPS and MBIT/S are what a session has put out since it was created; with --watch, since the line before. \
             Where no daemon runs the exit code is 69, and none is started.
             """)
 
-    @Flag(help: "List them again every few seconds, until interrupted.")
+    @Flag(help: "Show all columns: formats, ids, frames in and out.")
+    var long = false
+
+    @Flag(help: "List them again every few seconds, until interrupted; on a terminal in the same place.")
     var watch = false
 
     @Option(
@@ -43,7 +46,9 @@ package struct SessionsCommand: ParsableCommand {
 
     /// Rejects options that exclude each other.
     package func validate() throws {
-        if metrics, json || watch { throw ValidationError("--metrics excludes --json and --watch.") }
+        if metrics, json || watch || long {
+            throw ValidationError("--metrics excludes --json, --long and --watch.")
+        }
         if !(0.2...3600 ~= interval) { throw ValidationError("--interval takes 0.2…3600 seconds.") }
     }
 
@@ -60,7 +65,7 @@ package struct SessionsCommand: ParsableCommand {
         try report {
             let daemon = try Daemon.findRunning()
             if metrics { return try Console.text(format.text(daemon.call(GetMetrics.self, Empty()).metrics)) }
-            var list = SessionList()
+            var list = SessionList(isLong: long)
             try show(daemon, &list)
             while watch {
                 try pause()

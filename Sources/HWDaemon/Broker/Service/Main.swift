@@ -162,7 +162,7 @@ struct HWDaemonCommand: ParsableCommand {
             if let predecessor { try broker.upgrades.replace(predecessor) }
             try broker.run()
         } catch {
-            logger.critical("\(error)")
+            logger.critical("\(error)\(Self.holder(of: error))")
             throw ExitCode(Self.exitStatus(error).rawValue)
         }
     }
@@ -216,6 +216,17 @@ struct HWDaemonCommand: ParsableCommand {
         logger.warning(
             "RLIMIT_FSIZE limits shared memory too: sessions that need more in one piece fail",
             metadata: ["bytes": "\(bytes)"])
+    }
+
+    /// Which process listens on a socket that is in use, as the end of a message.
+    private static func holder(of error: SystemError) -> String {
+        guard error.errno == EADDRINUSE, let path = error.subject, let other = try? UnixSocket.connect(to: path),
+            let peer = try? PeerCredentials(of: other.rawValue)
+        else { return "" }
+        let name = (try? BoundedFile.read("/proc/\(peer.pid)/comm", limit: 64)).map {
+            String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self).printable(maxBytes: 64)
+        }
+        return ": process \(peer.pid)\(name.map { " (\($0))" } ?? "") of user \(peer.uid) listens there"
     }
 
     private static func exitStatus(_ error: SystemError) -> ExitStatus {

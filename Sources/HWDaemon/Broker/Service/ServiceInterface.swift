@@ -84,5 +84,5 @@ enum ServiceInterface {
 
 /// The version of this build.
 enum HWDaemonVersion {
-    static let text = "0.1.0"
+    static let text = "0.2.0"
 }

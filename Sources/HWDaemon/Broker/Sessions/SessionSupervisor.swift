@@ -247,8 +247,9 @@ final class SessionSupervisor {
         if !usingHardware { outputs.stop(for: id) }
         guard let worker else { return }
         var details: Logger.Metadata = [
-            "encoder": "\(codecID)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")",
+            "\(worker.kind.noun)": "\(codecID)", "hardware": "\(usingHardware)",
         ]
+        if let reason { details["fallback"] = "\(reason)" }
         // Create does not state a decoder's pixel format and size.
         if !worker.kind.declaresSize, let pixelFormat {
             details["format"] = "\(pixelFormat)"
@@ -287,12 +288,12 @@ final class SessionSupervisor {
         {
             return
         }
-        worker?.logger.log(
-            level: end.isMalfunction ? .warning : .info, "session ended",
-            metadata: [
-                "code": "\(end.status.rawValue)", "reason": "\(end.reason)", "frames_in": "\(end.framesIn)",
-                "frames_out": "\(end.framesOut)",
-            ])
+        var details: Logger.Metadata = [
+            "code": "\(end.status.rawValue)", "frames_in": "\(end.framesIn)", "frames_out": "\(end.framesOut)",
+        ]
+        // Every session that its client ends has the same reason.
+        if end.status != .ok { details["reason"] = "\(end.reason)" }
+        worker?.logger.log(level: end.isMalfunction ? .warning : .info, "session ended", metadata: details)
         let session = table.finish(id, end)
         if let session, let worker { context.metrics.sessionEnded(session, end, worker.workSoFar()) }
         hasEnded()

@@ -153,7 +153,9 @@ private struct CopySummary: FileSummary {
         case earlyEndReason = "broken_off"
     }
 
-    var result: String { "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s" }
+    var result: String {
+        "\(output): \(Console.count(frames, "frame")) copied in \(Progress.decimal(seconds, 2)) s"
+    }
 
     var lines: [String] {
         [

@@ -4,32 +4,35 @@ internal import HWDEdits
 internal import HWDModel
 
 extension DecodeCommand {
-    private var isRGB: Bool { format.map { !$0.pixelFormat.isYCbCr } ?? false }
+    private var isRGB: Bool { picture.format.map { !$0.pixelFormat.isYCbCr } ?? false }
     private var isPNG: Bool { output.lowercased().hasSuffix(".png") }
     /// Whether the output holds samples without a header.
     private var isRaw: Bool { output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw") }
 
     func validate() throws {
+        if hardware == .require { SessionRequest.requiresHardware = true }
         try OptionCheck.maxLevel(maxLevel)
         try OptionCheck.json(json, output: output)
         try OptionCheck.rate("--frame-rate", frameRate)
-        if primaries != nil || referenceWhite != nil || device != nil, !isRGB {
+        if picture.primaries != nil || picture.referenceWhite != nil || picture.device != nil, !isRGB {
             throw ValidationError(
                 "--primaries, --reference-white and --device require --format rgba16f, bgra8 or rgba8.")
         }
-        if let referenceWhite, !(1...10000).contains(referenceWhite) {
+        if let referenceWhite = picture.referenceWhite, !(1...10000).contains(referenceWhite) {
             throw ValidationError("--reference-white takes 1 to 10000 cd/m², not \(referenceWhite).")
         }
-        if rawColor, !isPNG {
+        if picture.rawColor, !isPNG {
             throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.")
         }
         try validateTimes()
-        if appliesRPU, !isRGB, !isPNG || rawColor || format != nil || background != nil {
+        if picture.appliesRPU, !isRGB,
+            !isPNG || picture.rawColor || picture.format != nil || picture.background != nil
+        {
             throw ValidationError(
                 "--apply-rpu requires --format rgba16f, bgra8 or rgba8, or .png without --raw-color and --format.")
         }
         try validateAlpha()
-        if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
+        if let format = picture.format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")
         }
     }
@@ -50,20 +53,20 @@ extension DecodeCommand {
     }
 
     private func validateAlpha() throws {
-        if let background {
+        if let background = picture.background {
             guard BackgroundCompositor.RGB(text: background) != nil else {
                 throw ValidationError("--background takes a color as six hexadecimal digits, not '\(background)'.")
             }
-            guard format == nil || format == .i420, alpha == nil else {
+            guard picture.format == nil || picture.format == .i420, picture.alpha == nil else {
                 throw ValidationError(
                     "--background writes i420 without alpha: it excludes other formats and --alpha.")
             }
         }
-        if alpha != nil, !isRGB, format != .yuva || !isPNG {
+        if picture.alpha != nil, !isRGB, picture.format != .yuva || !isPNG {
             throw ValidationError(
                 "--alpha requires rgba16f, bgra8 or rgba8, or .png with yuva; raw yuva is as the file codes it.")
         }
-        if format == .yuva, !isRaw, !isPNG {
+        if picture.format == .yuva, !isRaw, !isPNG {
             throw ValidationError("--format yuva requires .yuv, .raw or .png; Y4M holds no alpha.")
         }
     }

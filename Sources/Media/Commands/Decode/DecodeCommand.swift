@@ -69,17 +69,6 @@ struct DecodeCommand: ParsableCommand {
             one. JPEG, AVCI and other items that no session takes are decoded in this process.
             """)
 
-    /// What converts to RGB.
-    enum Device: String, ExpressibleByArgument, CaseIterable {
-        case auto, vulkan, cpu
-    }
-
-    enum Alpha: String, ExpressibleByArgument, CaseIterable {
-        case premultiplied, straight
-
-        var mode: AlphaChannelMode { self == .premultiplied ? .premultiplied : .straight }
-    }
-
     @Argument(help: "The video to decode.")
     var input: String
 
@@ -91,43 +80,6 @@ struct DecodeCommand: ParsableCommand {
 
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = EncoderArguments.Hardware.prefer
-
-    @Option(help: "The pixel format; by default planar (i420, or i010 for more than 8 bits).")
-    var format: RawFormat?
-
-    @Option(help: "How the colors of RGBA pictures relate to alpha: premultiplied or straight.")
-    var alpha: Alpha?
-
-    @Option(help: ArgumentHelp("The color that pictures with alpha are composited over.", valueName: "RRGGBB"))
-    var background: String?
-
-    @Flag(
-        help:
-            "Write .png files as the stream codes them: HDR is not tone-mapped, and pictures are not turned upright."
-    )
-    var rawColor = false
-
-    enum Primaries: String, ExpressibleByArgument, CaseIterable {
-        case bt709 = "709"
-        case p3
-        case bt2020 = "2020"
-
-        /// The code point of ITU-T H.273.
-        var code: Int64 { [.bt709: 1, .p3: 12, .bt2020: 9][self] ?? 2 }
-    }
-
-    @Option(help: "The primaries of rgba16f (p3 by default), bgra8 and rgba8 (709 by default).")
-    var primaries: Primaries?
-
-    @Option(
-        parsing: .unconditional, help: "Luminance of the linear value 1.0 in rgba16f, in cd/m²; 203 by default.")
-    var referenceWhite: Double?
-
-    @Option(help: "What converts to RGB; auto is a GPU if there is one.")
-    var device: Device?
-
-    @Flag(name: .customLong("apply-rpu"), help: "Map pictures by their Dolby Vision RPUs when they become RGB.")
-    var appliesRPU = false
 
     @Option(
         help: ArgumentHelp(
@@ -144,6 +96,9 @@ struct DecodeCommand: ParsableCommand {
             "Write only the pictures that are shown at these times, as .png; seconds or h:m:s, separated by commas.",
             valueName: "time,..."))
     var at: String?
+
+    @OptionGroup(title: "Pictures and colors")
+    var picture: DecodePictureArguments
 
     @OptionGroup(title: "Files")
     var replacing: ReplaceArguments
@@ -209,9 +164,11 @@ struct DecodeCommand: ParsableCommand {
             DecodeJob.Request(
                 input: input, output: output, replaces: replacing.replaces, specification: specification,
                 properties: properties,
-                format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
-                background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
-                appliesRPU: appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
+                format: picture.format?.pixelFormat, alphaMode: picture.alpha?.mode ?? .straight,
+                background: picture.background.flatMap { BackgroundCompositor.RGB(text: $0) },
+                keepsColor: picture.rawColor,
+                appliesRPU: picture.appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) },
+                maxLevel: maxLevel,
                 times: times ?? [], keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }
 
@@ -226,13 +183,13 @@ struct DecodeCommand: ParsableCommand {
     /// The session's properties: the RGB it converts to.
     private var properties: [PropertyKey: PropertyValue] {
         var properties: [PropertyKey: PropertyValue] = [:]
-        properties[.destinationColorPrimaries] = primaries.map { .int($0.code) }
-        if let format, !format.pixelFormat.isYCbCr {
-            properties[.destinationAlphaMode] = alpha.map { .string($0.rawValue) }
+        properties[.destinationColorPrimaries] = picture.primaries.map { .int($0.code) }
+        if let format = picture.format, !format.pixelFormat.isYCbCr {
+            properties[.destinationAlphaMode] = picture.alpha.map { .string($0.rawValue) }
         }
-        if appliesRPU { properties[.appliesHDRMetadata] = .bool(true) }
-        properties[.referenceWhite] = referenceWhite.map(PropertyValue.double)
-        properties[.pixelTransferDevicePreference] = device.map { .string($0.rawValue) }
+        if picture.appliesRPU { properties[.appliesHDRMetadata] = .bool(true) }
+        properties[.referenceWhite] = picture.referenceWhite.map(PropertyValue.double)
+        properties[.pixelTransferDevicePreference] = picture.device.map { .string($0.rawValue) }
         return properties
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDControlCommands
 internal import HWDLibAVReading
 internal import HWDLibAVWriting
 internal import HWDMetadata
@@ -148,11 +149,12 @@ struct DecodeSummary: CommandSummary {
         guard let rpuAppliedFrames, let rpuRefusedFrames else { return nil }
         if rpuRefusedFrames > 0 {
             return
-                "warning: the RPUs of \(rpuRefusedFrames) frames are not applied, first: \(firstRPURefusal ?? "unknown")"
+                "warning: the RPUs of \(Console.count(rpuRefusedFrames, "frame")) are not applied, first: \(firstRPURefusal ?? "unknown")"
         }
         if rpuAppliedFrames == 0 { return "no frame has an RPU: --apply-rpu changes nothing" }
         let rest = frames - rpuAppliedFrames
-        return "RPU: applied to \(rpuAppliedFrames) frames" + (rest > 0 ? ", \(rest) have none" : "")
+        return "RPU: applied to \(Console.count(rpuAppliedFrames, "frame"))"
+            + (rest > 0 ? ", \(rest) have none" : "")
     }
 
     /// The human-readable lines.
@@ -160,12 +162,17 @@ struct DecodeSummary: CommandSummary {
         var lines: [String] = []
         if decodeErrors > 0 {
             lines.append(
-                "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
+                "warning: the input is damaged in \(Console.count(decodeErrors, "place")), first: \(firstDecodeError ?? "unknown")"
+            )
         }
         if damagedFrames > 0 {
-            lines.append("warning: \(damagedFrames) frames have concealed samples, up to the next key frame")
+            lines.append(
+                "warning: \(Console.count(damagedFrames, "frame")) with concealed samples, up to the next key frame"
+            )
         }
-        if droppedFrames > 0 { lines.append("warning: \(droppedFrames) packets yielded no picture") }
+        if droppedFrames > 0 {
+            lines.append("warning: \(Console.count(droppedFrames, "packet")) yielded no picture")
+        }
         if let alphaWarning {
             lines.append(alphaWarning)
         } else if let firstAlphaError {
@@ -184,7 +191,7 @@ struct DecodeSummary: CommandSummary {
                 "converter: \(pixelTransferDevice)" + (pixelTransferFallbackReason.map { " (\($0))" } ?? ""))
         }
         lines.append(
-            "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s "
+            "\(output): \(Console.count(frames, "frame")) of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s "
                 + "(\(Progress.decimal(framesPerSecond, 1)) fps), \(pixelFormat)")
         return lines
     }

@@ -50,9 +50,14 @@ struct PictureArguments: ParsableArguments {
         if size != nil, maxHeight != nil {
             throw ValidationError("--size and --max-height contradict each other: use one of them.")
         }
+        if let size, let number = Int(size), Self.isPossible(number) {
+            throw ValidationError(
+                "--size \(size) has no height: --size \(size)x-2 keeps the proportions (or --max-height \(size)).")
+        }
         if let size, request.size == nil {
             throw ValidationError(
-                "--size takes even numbers from 16 to 16384, such as 1280x720 or 1280x-2, not '\(size)'.")
+                "--size takes a width and a height, even numbers from 16 to 16384, such as 1280x720 or 1280x-2, not '\(size)'."
+            )
         }
         if let maxHeight, !Self.isPossible(maxHeight) {
             throw ValidationError("--max-height takes an even number from 16 to 16384, not \(maxHeight).")

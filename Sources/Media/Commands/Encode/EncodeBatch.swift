@@ -40,6 +40,8 @@ struct EncodeBatch {
         if Console.verbosity == .normal { Console.verbosity = .brief }
         for (number, file) in files.enumerated() {
             let result: Result
+            let name = file.input.split(separator: "/").last.map(String.init) ?? file.input
+            Progress.label = files.count > 1 ? "\(number + 1)/\(files.count) \(name)" : name
             do {
                 result = try write(file).map(Result.written) ?? .skipped
             } catch {

@@ -8,7 +8,6 @@ internal import HWDModel
 
 extension EncodeCommand {
     func validate() throws {
-        try validateForeign()
         try validateFiles()
         try validateStill()
         try validateTwoPass()
@@ -36,8 +35,8 @@ extension EncodeCommand {
         }
         guard isBatch ? !files.isEmpty : files.count == 2 || isStill else {
             throw ValidationError(
-                files.count < 2
-                    ? "Missing expected argument: an INPUT and an OUTPUT."
+                files.count == 1
+                    ? "There is no OUTPUT: write hwctl encode \(files[0]) OUTPUT, or --output-dir DIR."
                     : "INPUT and OUTPUT are expected, not \(files.count) names: several inputs require --output-dir."
             )
         }
@@ -55,16 +54,6 @@ extension EncodeCommand {
         guard isBatch || output == "-" else {
             throw ValidationError("--to is for standard output (-): the extension of \(output) selects its format.")
         }
-    }
-
-    /// Options of other programs.
-    private func validateForeign() throws {
-        if let crf {
-            let quality = Double(crf).map { max(0, min(1, (40 - $0) / 38)) }
-            let example = quality.map { ": CRF \(crf) is --quality \(Progress.decimal($0, 2))" } ?? ""
-            throw ValidationError("--crf is --quality here (CRF = 40 - 38 · quality)\(example).")
-        }
-        if codec != nil { throw ValidationError("--codec is not needed: the output is always HEVC.") }
     }
 
     private func validateTwoPass() throws {

@@ -20,7 +20,7 @@ struct EncodeCommand: ParsableCommand {
     @OptionGroup(title: "Files")
     var outputs: OutputArguments
 
-    @OptionGroup
+    @OptionGroup(title: "Encoder")
     var coding: EncoderArguments
 
     @Flag(help: "Encode nothing: say which presets and containers fit the INPUT, and why others do not.")
@@ -82,10 +82,4 @@ struct EncodeCommand: ParsableCommand {
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
-
-    @Option(help: .hidden)
-    var crf: String?
-
-    @Option(help: .hidden)
-    var codec: String?
 }

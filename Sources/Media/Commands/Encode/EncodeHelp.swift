@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDControlCommands
 internal import HWDPolicy
 
 /// The help of `hwctl encode`: on two screens, and what `--help-all` and the manual page have besides the descriptions of all
@@ -13,7 +14,9 @@ enum EncodeHelp {
         guard arguments.first == "encode" else { return nil }
         for argument in arguments.dropFirst().prefix(while: { $0 != "--" }) {
             switch argument {
-            case "--help-all": return HWCtl.helpMessage(for: EncodeCommand.self)
+            case "--help-all":
+                let help = HWCtl.helpMessage(for: EncodeCommand.self)
+                return CommandHelp.text(help) ?? help
             case "--help", "-h", "-help": return text
             default: continue
             }

@@ -77,6 +77,7 @@ final class EncodeJob {
         var warnings = warnings(reader, plan, writer)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
+        EncoderLine.announce(session.created, daemon)
         let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
         reader.announce(warnings + plan.summary(reader.video) + writer.conversions + notes)
 
@@ -226,6 +227,12 @@ final class EncodeJob {
         if !parameters.readsAlpha, reader.video.alphaLayerMode != nil {
             warnings.append(
                 "warning: the input's alpha layer is left out; --alpha keeps it, and --background puts a color behind it"
+            )
+        }
+        // The reader says what its conversion drops.
+        if !parameters.readsAlpha, reader.video.conversion?.hasSuffix("alpha dropped") == true {
+            warnings.append(
+                "note: the input's alpha is dropped; --alpha premultiplied keeps it, and --background puts a color behind it"
             )
         }
         if let rate = reader.video.averageFrameRate, EncodeParameters.frameRate(reader.video) == nil {

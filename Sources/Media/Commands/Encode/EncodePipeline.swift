@@ -47,7 +47,7 @@ final class EncodePipeline {
             if interruption.isSet { throw CommandFailure.interrupted }
             try feed()
             try drain(isInputDone || sender.isFull ? waitForEvent(interruption) : nil)
-            progress.update(done: before + packets)
+            progress.update(done: before + packets, bytes: writer == nil ? nil : videoBytes)
         }
         guard packets > 0 else {
             throw earlyEnd?.error ?? MediaError(.badInput, "\(path) has no frames")

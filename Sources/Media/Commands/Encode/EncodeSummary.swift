@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDComparison
+internal import HWDControlCommands
 internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
@@ -164,11 +165,35 @@ struct EncodeSummary: FileSummary {
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
+    /// The note about a bit rate that the video missed by more than a tenth; nil where it has it, or none was set.
+    private var rateLine: String? {
+        guard case .int(let wanted)? = properties[PropertyKey.averageBitRate.rawValue], wanted > 0,
+            // Rate control needs some pictures.
+            let averageBitRate, segment == nil, Double(videoBytes) * 8 / averageBitRate >= 1
+        else { return nil }
+        return Self.rateLine(wanted: Double(wanted), got: averageBitRate)
+    }
+
+    /// - Parameters:
+    ///   - wanted: bits per second that were requested.
+    ///   - got: those of the video.
+    static func rateLine(wanted: Double, got: Double) -> String? {
+        let share = (got / wanted - 1) * 100
+        guard abs(share) > 10 else { return nil }
+        return "note: the video has \(rate(got)), \(Progress.decimal(abs(share), 0)) % "
+            + "\(share < 0 ? "less" : "more") than the \(rate(wanted)) that were requested"
+    }
+
+    private static func rate(_ bits: Double) -> String {
+        bits < 1e6 ? "\(Progress.decimal(bits / 1e3, 0)) kbit/s" : "\(Progress.decimal(bits / 1e6, 2)) Mbit/s"
+    }
+
     var result: String {
-        var line = "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
+        var line =
+            "\(output): \(Console.count(frames, "frame")) of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
         line += " (\(Progress.decimal(framesPerSecond, 1)) fps)"
         if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }
-        line += ", \(Self.size(fileBytes))"
+        line += ", \(Progress.size(fileBytes))"
         if let inputBytes, inputBytes > 0 {
             line += ", \(Progress.decimal(Double(fileBytes) * 100 / Double(inputBytes), 0)) % of the input"
         }
@@ -180,7 +205,8 @@ struct EncodeSummary: FileSummary {
         var lines: [String] = []
         if decodeErrors > 0 {
             lines.append(
-                "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
+                "warning: the input is damaged in \(Console.count(decodeErrors, "place")), first: \(firstDecodeError ?? "unknown")"
+            )
         }
         if repairedTimestamps > 0 {
             lines.append("warning: \(repairedTimestamps) timestamps of the input did not increase and were moved")
@@ -188,10 +214,6 @@ struct EncodeSummary: FileSummary {
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why =
-            usingHardware
-            ? "hardware" : "software" + (fallbackReason.map { ": \(Self.explained($0))" } ?? ", as requested")
-        lines.append("encoder: \(encoderID) (\(why))")
         if let pixelTransferDevice { lines.append("converter: \(pixelTransferDevice)") }
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
             lines.append("temporal levels: \(levels)")
@@ -199,31 +221,9 @@ struct EncodeSummary: FileSummary {
         if case .string(let notices)? = properties[PropertyKey.notices.rawValue] {
             lines.append("note: \(notices)")
         }
+        if let rateLine { lines.append(rateLine) }
         lines.append(result)
         if let receipt { lines += ReceiptReport(receipt: receipt).lines }
         return lines
-    }
-
-    /// A reason in the words of the command line.
-    private static func explained(_ reason: String) -> String {
-        let prefix = "only software supports "
-        guard reason.hasPrefix(prefix) else { return reason }
-        let names = reason.dropFirst(prefix.count).split(separator: ",").map { $0.drop { $0 == " " } }
-        let options = names.map { name in
-            switch PropertyKey(rawValue: String(name)) {
-            case .x265Preset: "--preset"
-            case .multiPassStorage: "--two-pass"
-            default: "--property \(name)"
-            }
-        }
-        let hint = options == ["--preset"] ? "; --speed works for both" : ""
-        return "the GPU is not used because \(options.joined(separator: " and ")) "
-            + "\(options.count == 1 ? "was" : "were") given\(hint)"
-    }
-
-    private static func size(_ bytes: Int) -> String {
-        bytes < 1 << 20
-            ? "\(Progress.decimal(Double(bytes) / 1024, 1)) KiB"
-            : "\(Progress.decimal(Double(bytes) / 1_048_576, 2)) MiB"
     }
 }

@@ -44,7 +44,7 @@ struct EncoderArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Settings under a name, such as hevc-1080p; hwctl presets lists them. Other options override them.",
-            valueName: "name"))
+            valueName: "name"), completion: .shellCommand("hwctl presets --names"))
     var presetName: String?
 
     @Option(help: "Speed against compression, in hardware and software alike; balanced by default.")
@@ -52,7 +52,8 @@ struct EncoderArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The x265 preset, such as fast; hardware is then not used. --speed is for both.", valueName: "name"))
+            "The x265 preset, such as fast; hardware is then not used. --speed is for both. Other names are --preset-name.",
+            valueName: "name"), completion: .list(PropertyTable.x265Presets))
     var preset: String?
 
     @Option(
@@ -114,6 +115,7 @@ struct EncoderArguments: ParsableArguments {
     var property: [String] = []
 
     func validate() throws {
+        if hardware == .require { SessionRequest.requiresHardware = true }
         // Before anything reads the properties.
         for text in property where !text.contains("=") || text.hasPrefix("=") {
             throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
@@ -151,7 +153,9 @@ struct EncoderArguments: ParsableArguments {
                 throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
             }
             if bits < 1000 {
-                throw ValidationError("--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)M?")
+                throw ValidationError(
+                    "--bitrate \(bitrate) is \(bits) bits a second: did you mean \(bitrate)\(bits < 100 ? "M" : "k")?"
+                )
             }
         }
         if let quality, !(0...1).contains(quality) {
@@ -160,16 +164,25 @@ struct EncoderArguments: ParsableArguments {
                 ? "; CRF \(Int(quality)) is --quality \(Progress.decimal(max(0, (40 - quality) / 38), 2))" : ""
             throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality)\(crf).")
         }
+        if let presetName, isPresetOfSettings {
+            throw ValidationError(
+                "--preset-name \(presetName) and --preset \(preset ?? "") are both settings: use one of them.")
+        }
         if let presetName {
             do { _ = try PresetFiles.preset(presetName) } catch let failure as CommandFailure {
                 throw ValidationError(failure.reason + ".")
             }
         }
-        if speed != nil, preset != nil {
+        if let x265Preset, !PropertyTable.x265Presets.contains(x265Preset) {
+            throw ValidationError(
+                "there is no preset '\(x265Preset)': x265 has \(PropertyTable.x265Presets.joined(separator: ", ")), "
+                    + "and hwctl presets lists names of settings.")
+        }
+        if speed != nil, x265Preset != nil {
             throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
         }
         if hardware == .require, setting(.x265Preset) != nil {
-            let name = preset == nil ? PropertyKey.x265Preset.rawValue : "--preset"
+            let name = x265Preset == nil ? PropertyKey.x265Preset.rawValue : "--preset"
             throw ValidationError(
                 "\(name) is for software: with --hardware require leave it out (--speed works for both).")
         }
@@ -183,8 +196,19 @@ struct EncoderArguments: ParsableArguments {
         properties[key] ?? exportPreset?.properties[key.rawValue]
     }
 
-    /// The preset of `--preset-name`; nil without.
-    var exportPreset: ExportPreset? { presetName.flatMap(PresetFiles.catalogue.preset) }
+    /// The preset of `--preset-name`, or of `--preset`; nil without.
+    var exportPreset: ExportPreset? { (presetName ?? preset).flatMap(Self.settings) }
+
+    /// Whether `--preset` has a name of `hwctl presets`.
+    private var isPresetOfSettings: Bool { preset.flatMap(Self.settings) != nil }
+
+    /// The x265 preset of `--preset`; nil where that names settings.
+    private var x265Preset: String? { isPresetOfSettings ? nil : preset }
+
+    /// The settings of a name that x265 has no preset of.
+    private static func settings(_ name: String) -> ExportPreset? {
+        PropertyTable.x265Presets.contains(name) ? nil : PresetFiles.catalogue.preset(name)
+    }
 
     /// Whether alpha is coded.
     var keepsAlpha: Bool { alpha != nil || exportPreset?.alpha ?? false }
@@ -233,7 +257,7 @@ struct EncoderArguments: ParsableArguments {
         if let alpha { properties[.alphaChannelMode] = .string(alpha.rawValue) }
         if let alphaQuality { properties[.targetQualityForAlpha] = .double(alphaQuality) }
         if let speed, speed != .balanced { properties[.prioritizeSpeed] = .bool(speed == .fast) }
-        if let preset { properties[.x265Preset] = .string(preset) }
+        if let x265Preset { properties[.x265Preset] = .string(x265Preset) }
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
         for (key, rate) in [
             (PropertyKey.baseLayerFrameRate, baseLayerFrameRate), (.expectedFrameRate, expectedFrameRate),

@@ -18,7 +18,8 @@ struct OutputArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Write each input to a file of its name in this directory, which must exist.", valueName: "dir"))
+            "Write each input to a file of its name in this directory, which is created; inputs may be folders of videos.",
+            valueName: "dir"))
     var outputDir: String?
 
     @OptionGroup

@@ -24,15 +24,23 @@ struct PresetsCommand: ParsableCommand {
         help: ArgumentHelp("Say which presets fit this file, and why others do not.", valueName: "file"))
     var file: String?
 
+    @Flag(help: "Print only the short names, one a line.")
+    var names = false
+
     @OptionGroup(title: "Messages")
     var messages: VerbosityArguments
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
+    func validate() throws {
+        if names, json || file != nil { throw ValidationError("--names excludes --for and --json.") }
+    }
+
     func run() throws {
         try report {
             let catalogue = PresetFiles.catalogue
+            if names { return try catalogue.presets.forEach { try Console.result($0.short ?? $0.name) } }
             let verdicts = try file.map { file in
                 ExportCompatibility.all(for: try ExportSource.open(file).1, in: catalogue)
             }

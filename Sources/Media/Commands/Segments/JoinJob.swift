@@ -122,7 +122,8 @@ private struct JoinSummary: FileSummary {
 
     var result: String {
         let names = parts == 1 ? "1 part" : "\(parts) parts"
-        return "\(output): \(frames) frames of \(names) joined in \(Progress.decimal(seconds, 2)) s"
+        return
+            "\(output): \(Console.count(frames, "frame")) of \(names) joined in \(Progress.decimal(seconds, 2)) s"
     }
 
     var lines: [String] {

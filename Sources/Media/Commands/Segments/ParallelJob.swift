@@ -45,7 +45,7 @@ final class ParallelJob {
         try MediaWriter(
             path: request.file.output, source: reader, edits: request.edits, replaces: request.replaces
         ).cancel()
-        let daemon = try Daemon.findAndReport()
+        let daemon = try Daemon.findAndReport(requiresHardware: SessionRequest.requiresHardware)
         let folder: HiddenFolder
         do throws(AtomicFile.Failure) {
             folder = try HiddenFolder(beside: request.file.output)

@@ -81,7 +81,7 @@ private struct KeptPart: FileSummary {
     }
 
     var result: String {
-        "\(output): holds segment \(segment.number) of \(segment.count) already (\(frames) frames), kept"
+        "\(output): holds segment \(segment.number) of \(segment.count) already (\(Console.count(frames, "frame"))), kept"
     }
     var lines: [String] { [result] }
 }

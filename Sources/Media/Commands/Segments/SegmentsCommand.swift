@@ -109,10 +109,12 @@ struct SegmentList: Encodable {
         let rows = segments.map { entry in
             [
                 "\(entry.number)/\(count)", "\(Progress.decimal(entry.start, 3)) s",
-                "\(Progress.decimal(entry.end, 3)) s", entry.frames == 1 ? "1 frame" : "\(entry.frames) frames",
+                "\(Progress.decimal(entry.end, 3)) s", Console.count(entry.frames, "frame"),
             ]
         }
-        let all = "\(count == 1 ? "1 segment" : "\(count) segments"), \(frames) frames, \(keyFrames) key frames"
+        let all = [
+            Console.count(count, "segment"), Console.count(frames, "frame"), Console.count(keyFrames, "key frame"),
+        ].joined(separator: ", ")
         let why = count < requested ? ": not \(requested), because there are no more key frames" : ""
         return Console.table(rows) + "\n" + all + why
     }

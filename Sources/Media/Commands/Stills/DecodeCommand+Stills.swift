@@ -27,13 +27,15 @@ extension DecodeCommand {
     private func checkStillOptions() throws {
         let videoOptions: [(String, Bool)] = [
             ("--at", at != nil), ("--max-level", maxLevel != nil), ("--frame-rate", frameRate != nil),
-            ("--apply-rpu", appliesRPU), ("--keep-partial", keepPartial), ("--primaries", primaries != nil),
-            ("--reference-white", referenceWhite != nil), ("--device", device != nil), ("--raw-color", rawColor),
+            ("--apply-rpu", picture.appliesRPU), ("--keep-partial", keepPartial),
+            ("--primaries", picture.primaries != nil),
+            ("--reference-white", picture.referenceWhite != nil), ("--device", picture.device != nil),
+            ("--raw-color", picture.rawColor),
         ]
         if let (name, _) = videoOptions.first(where: \.1) {
             throw CommandFailure(.usage, "\(name) is for videos, and \(input) is a HEIC file")
         }
-        guard format == nil || format == .yuva else {
+        guard picture.format == nil || picture.format == .yuva else {
             throw CommandFailure(.usage, "--format of a HEIC picture takes yuva alone: samples are planar")
         }
     }
@@ -42,8 +44,8 @@ extension DecodeCommand {
     func stillRequest(_ specification: [PropertyKey: PropertyValue]) -> StillDecodeJob.Request {
         StillDecodeJob.Request(
             output: output, replaces: replacing.replaces, specification: specification,
-            format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
-            background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, item: still.item,
+            format: picture.format?.pixelFormat, alphaMode: picture.alpha?.mode ?? .straight,
+            background: picture.background.flatMap { BackgroundCompositor.RGB(text: $0) }, item: still.item,
             region: still.rect, thumbnail: still.thumbnail, auxiliary: still.aux, exif: still.exif, json: json)
     }
 }

@@ -25,7 +25,7 @@ extension EncodeCommand {
         let videoOptions: [(String, Bool)] = [
             ("--copy", copy), ("--verify", verify), ("--segment", segment != nil), ("--parallel", parallel != nil),
             ("--bitrate", coding.bitrate != nil), ("--two-pass", coding.twoPass),
-            ("--preset-name", coding.presetName != nil),
+            ("--preset-name", coding.exportPreset != nil),
             ("--keyframe-interval", coding.keyframeInterval != nil), ("--max-level", maxLevel != nil),
             ("--base-layer-frame-rate", coding.baseLayerFrameRate != nil),
             ("--expected-frame-rate", coding.expectedFrameRate != nil),

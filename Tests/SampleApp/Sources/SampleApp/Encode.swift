@@ -3,7 +3,7 @@ import Model
 import Sessions
 import Worker
 
-// The part between the markers is the sample of README.md; scripts/check-sample compares them.
+// The part between the markers is the sample of docs/clients.md; scripts/check-sample compares them.
 // sample: begin
 import HWClient
 

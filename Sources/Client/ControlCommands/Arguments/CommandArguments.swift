@@ -14,7 +14,8 @@ package enum CommandArguments {
         if arguments.first != RunCommand.configuration.commandName { signal(SIGXFSZ, SIG_IGN) }
         if arguments.prefix(while: { $0 != "--" }).contains("--json") { Console.documentFailures() }
         if let argument = mistakenFileName(in: arguments) {
-            refuse("\(argument) is not an option; if it is a file, write it as ./\(argument)")
+            let answers = ForeignOptions.answers(to: arguments).map { $0 + hint(arguments) }
+            refuse(answers ?? "\(argument) is not an option; if it is a file, write it as ./\(argument)")
         }
         return arguments
     }
@@ -27,7 +28,13 @@ package enum CommandArguments {
             var command = try root.parseAsRoot(arguments)
             try command.run()
         } catch {
-            guard let failure = failure(error, of: root, arguments) else { root.exit(withError: error) }
+            guard let failure = failure(error, of: root, arguments) else {
+                if let help = CommandHelp.text(root.fullMessage(for: error)) {
+                    Console.write(1, help)
+                    return
+                }
+                root.exit(withError: error)
+            }
             Console.report(failure)
             exit(failure.exitCode)
         }
@@ -44,10 +51,71 @@ package enum CommandArguments {
         guard status != .success, !message.isEmpty else { return nil }
         guard status == .validationFailure else { return CommandFailure(.software, message) }
         let names = root.configuration.subcommands.compactMap { $0.configuration.commandName }
-        let command = arguments.first.flatMap { names.contains($0) ? " \($0)" : nil } ?? ""
-        let text = line(of: escaping(arguments, in: message))
-        return CommandFailure(.usage, "\(text)\(text.hasSuffix("?") ? " See" : "; see") hwctl\(command) --help")
+        let isCommand = arguments.first.map(names.contains) ?? false
+        let text =
+            isCommand
+            ? unknownOptions(of: root, arguments, message) ?? otherCommand(for: arguments)
+                ?? line(of: escaping(arguments, in: message))
+            : unknownCommand(arguments) ?? line(of: escaping(arguments, in: message))
+        return CommandFailure(.usage, text + hint(isCommand ? arguments : [], after: text))
     }
+
+    /// Where the help is, as the end of a message.
+    private static func hint(_ arguments: [String], after text: String = "") -> String {
+        let command = arguments.first.flatMap { $0.hasPrefix("-") ? nil : " \($0)" } ?? ""
+        return "\(text.hasSuffix("?") ? " See" : "; see") hwctl\(FileName.printable(command)) --help"
+    }
+
+    /// What the command's unknown options stand for, or the first of them; nil where the message names one, or there is none.
+    ///
+    /// The parser counts names first, and values of options that it does not know are names.
+    private static func unknownOptions(
+        of root: any ParsableCommand.Type, _ arguments: [String], _ message: String
+    ) -> String? {
+        if let answers = ForeignOptions.answers(to: arguments) { return FileName.printable(answers) }
+        guard !message.contains("nknown option") else { return nil }
+        let known = CommandHelp.options(of: root, command: arguments[0])
+        let names = arguments.dropFirst().prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+            .map { String($0.prefix { $0 != "=" }) }
+        return names.first { !known.contains($0) }.map { "there is no option \(FileName.printable($0))" }
+    }
+
+    /// What to write where a command is expected; nil without arguments.
+    private static func unknownCommand(_ arguments: [String]) -> String? {
+        guard let first = arguments.first, !first.hasPrefix("-") else { return nil }
+        let name = FileName.printable(first)
+        if first.contains(".") || first.contains("/") {
+            return "there is no command \(name): a file is encoded by hwctl encode \(name) OUTPUT"
+        }
+        return "there is no command \(name)" + (otherNames[first].map { ": did you mean hwctl \($0)?" } ?? "")
+    }
+
+    /// Names that other programs have for what our commands do.
+    private static let otherNames = [
+        "transcode": "encode", "compress": "encode", "remux": "encode --copy", "mux": "encode --copy",
+        "cut": "encode --start",
+        "extract": "decode --at", "thumbnail": "decode --at", "compare": "verify", "check": "verify",
+        "diff": "verify",
+        "concat": "join", "merge": "join", "inspect": "info", "mediainfo": "info", "ffprobe": "info",
+        "encoders": "probe",
+        "list": "sessions", "status": "sessions", "ps": "sessions", "ffmpeg": "encode", "benchmark": "bench",
+    ]
+
+    /// The command that does what a refused command line seems to ask for; nil where there is none.
+    private static func otherCommand(for arguments: [String]) -> String? {
+        let names = arguments.dropFirst().filter { !$0.hasPrefix("-") && $0.contains(".") }.map(FileName.printable)
+        switch arguments.first {
+        case "probe" where !names.isEmpty:
+            return "probe looks at this machine: hwctl info \(names[0]) describes a file"
+        case "convert" where names.contains { videos.contains($0.split(separator: ".").last?.lowercased() ?? "") }:
+            return
+                "convert takes raw frames: hwctl encode \(names.prefix(2).joined(separator: " ")) encodes a video"
+        default: return nil
+        }
+    }
+
+    /// Extensions of videos, which are no raw frames.
+    private static let videos: Set = ["avi", "m4v", "mkv", "mov", "mp4", "ts", "webm"]
 
     /// A message with the control characters escaped in arguments and in names and values of options, so that a
     /// line feed in one of them does not end a line.

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+
+/// Options of ffmpeg, HandBrake and other encoders that people try first, and what does the same here.
+package enum ForeignOptions {
+    /// What is said about an option.
+    private enum Answer: Sendable {
+        /// An option of ours, with the same value or none.
+        case option(String)
+        /// Words of ours that follow from the option's value; nil for a value that none follow from, or no value.
+        case words(@Sendable (String) -> String?, otherwise: String)
+        /// A sentence after the option's name.
+        case note(String)
+    }
+
+    private struct Row: Sendable {
+        var names: [String]
+        var takesValue: Bool
+        var answer: Answer
+
+        /// - Parameter names: separated by spaces.
+        init(_ names: String, takesValue: Bool = true, _ answer: Answer) {
+            self.names = names.split(separator: " ").map(String.init)
+            (self.takesValue, self.answer) = (takesValue, answer)
+        }
+    }
+
+    /// The answers to the foreign options of a command line, in one line; nil where it has none.
+    ///
+    /// - Parameter arguments: the command and what follows it.
+    package static func answers(to arguments: [String]) -> String? {
+        var answers: [String] = []
+        let options = Array(arguments.prefix { $0 != "--" })
+        for (index, argument) in options.enumerated() where argument.hasPrefix("-") && argument.count > 1 {
+            let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+            guard let name = parts.first, let row = row(name, for: arguments.first) else { continue }
+            let next = index + 1 < options.count ? options[index + 1] : nil
+            let value = parts.count > 1 ? parts[1] : row.takesValue ? next : nil
+            let text = text(name, value, row)
+            if !answers.contains(text) { answers.append(text) }
+        }
+        return answers.isEmpty ? nil : answers.joined(separator: "; ")
+    }
+
+    /// The names of the options that are answered for a command; none of them may be the command's own.
+    package static func names(for command: String) -> [String] { rows(for: command).flatMap(\.names) }
+
+    private static func row(_ name: String, for command: String?) -> Row? {
+        rows(for: command).first { $0.names.contains(name) }
+    }
+
+    private static func rows(for command: String?) -> [Row] {
+        switch command {
+        case "encode": files + encoding
+        case "decode": files + decoding
+        case "convert", "info", "verify", "segments", "join": files
+        // Before any command.
+        case let first? where first.hasPrefix("-"): [start] + encoding
+        default: []
+        }
+    }
+
+    private static func text(_ name: String, _ value: String?, _ row: Row) -> String {
+        let given = row.takesValue ? value.map { "\(name) \($0)" } ?? name : name
+        func equal(_ words: String) -> String {
+            name.hasPrefix("--") ? "\(given) is \(words) here" : "ffmpeg's \(given) is \(words)"
+        }
+        switch row.answer {
+        case .option(let option): return equal(value.map { "\(option) \($0)" } ?? option)
+        case .words(let words, let otherwise):
+            return value.flatMap(words).map(equal) ?? "\(name): \(otherwise)"
+        case .note(let note): return "\(name) \(note)"
+        }
+    }
+
+    // MARK: The table
+
+    private static let start = Row("-i", .note("belongs to ffmpeg: write hwctl encode INPUT OUTPUT"))
+
+    private static let files: [Row] = [
+        Row("-i --input", .note("is not needed: write INPUT alone, before OUTPUT")),
+        Row("-o --output", .note("is not needed: OUTPUT is the last name")),
+        Row("-n", takesValue: false, .option("--no-overwrite")),
+        Row("--overwrite --force", takesValue: false, .option("-y")),
+        Row("-hide_banner -nostdin", takesValue: false, .note("is not needed")),
+        Row("-loglevel", .note("is -q or -v here")),
+        Row("-stats -nostats", takesValue: false, .option("--no-progress")),
+    ]
+
+    private static let encoding: [Row] = coding + pictures + times + streams
+
+    private static let coding: [Row] = [
+        Row(
+            "-crf --crf -cq -global_quality",
+            .words({ quality($0).map { "--quality \($0)" } }, otherwise: "--quality 0.0-1.0 sets the quality")),
+        Row("-q:v -qscale -qscale:v", .note("is --quality 0.0-1.0 here")),
+        Row("-qp", .option("--qp")),
+        Row(
+            "-c:v -codec:v -vcodec -c -codec --codec -e --encoder --vcodec",
+            .words(
+                { $0 == "copy" ? "--copy" : nil },
+                otherwise: "the output is always HEVC, in hardware where it is verified (--hardware)")),
+        Row("-b:v -b -vb --vb --video-bitrate", .option("--bitrate")),
+        Row(
+            "-maxrate -maxrate:v",
+            .words(
+                { bytes($0).map { "--property 'DataRateLimits=[\($0),1]' (bytes in 1 second)" } },
+                otherwise: "--property 'DataRateLimits=[BYTES,SECONDS]' limits the rate")),
+        Row("-bufsize -bufsize:v", .note("is part of DataRateLimits: see hwctl properties")),
+        Row("-preset", .option("--preset")),
+        Row("-Z", .option("--preset-name")),
+        Row(
+            "-tune --tune",
+            .words(
+                { $0 == "zerolatency" ? "--property RealTime=true" : nil },
+                otherwise: "--property X265Params=KEY=VALUE sets a tune's options")),
+        Row(
+            "-x265-params --x265-params",
+            .words({ "--property X265Params=\($0)" }, otherwise: "--property X265Params=KEY=VALUE")),
+        Row("-profile:v -profile", .option("--profile")),
+        Row(
+            "-pix_fmt --pix-fmt",
+            .words(
+                { ["yuv420p": "--profile main", "yuv420p10le": "--profile main10"][$0] },
+                otherwise: "the bit depth follows the source, or --profile main|main10; chroma is 4:2:0")),
+        Row("-g --keyint -keyint", .option("--keyframe-interval")),
+        Row(
+            "-threads --threads",
+            .note("is not needed: the encoder uses all processors, and --priority background gives way to others")),
+        Row("-tag:v -vtag", .note("is not needed: .mov and .mp4 always have hvc1")),
+        Row("-movflags", .note("is not needed: the index of .mov and .mp4 is always in front")),
+    ]
+
+    private static let pictures: [Row] = [
+        Row(
+            "-vf --vf -filter:v -filter_complex -lavfi",
+            .words(
+                filter,
+                otherwise: "--size, --crop, --rotate and --output-frame-rate edit pictures; other filters: "
+                    + "ffmpeg ... -f nut - | hwctl encode - OUTPUT")),
+        Row(
+            "-s --scale --resolution",
+            .words(
+                { $0.first?.isNumber ?? false ? "--size \($0.replacing(":", with: "x"))" : nil },
+                otherwise: "--size WxH scales")),
+        Row("--width -w", .words({ "--size \($0)x-2" }, otherwise: "--size Wx-2 scales to a width")),
+        Row("--height -l", .words({ "--size -2x\($0)" }, otherwise: "--size -2xH scales to a height")),
+        Row("-r --fps -framerate --framerate", .option("--output-frame-rate")),
+        Row("-vsync -fps_mode --vfr --cfr", .note("is not needed: times are kept (--output-frame-rate)")),
+        Row(
+            "-hwaccel -hwaccel_device -vaapi_device -init_hw_device --gpu --hw",
+            .note("is not needed: verified hardware is used; --hardware require|off, --device NODE")),
+        Row(
+            "-color_primaries -color_trc -colorspace",
+            .note("is --property here: see hwctl properties, --hdr")),
+    ]
+
+    private static let times: [Row] = [
+        Row("-ss --ss --start-at", .option("--start")), Row("-t", .option("--duration")),
+        Row("-to --stop-at", .option("--end")),
+        Row("-frames:v -vframes --frames", .note("is not there: --duration keeps a part")),
+        Row("-pass -2 --passes", .note("is --two-pass --bitrate RATE, in one command")),
+    ]
+
+    private static let streams: [Row] = [
+        Row(
+            "-c:a -codec:a -acodec --audio-codec --acodec -E --aencoder",
+            .words(
+                { ["copy", "aac", "alac"].contains($0) ? "--audio \($0)" : nil },
+                otherwise: "--audio copy|aac|alac|none")),
+        Row("-b:a -ab --ab -B", .option("--audio-bitrate")),
+        Row("-an --no-audio", takesValue: false, .option("--audio none")),
+        Row("-sn --no-subtitles", takesValue: false, .option("--subtitle none")),
+        Row("-c:s -scodec -codec:s", .note("is --subtitle copy|none here; text becomes what OUTPUT holds")),
+        Row(
+            "-map",
+            .note("is not needed: all that OUTPUT holds is kept; --audio-track, --audio none, --subtitle none")),
+        Row("-map_metadata -map_chapters", .note("is not needed: metadata and chapters are kept")),
+        Row(
+            "-f --format --container", .note("is not needed: the extension of OUTPUT decides; --to is for -")),
+    ]
+
+    private static let decoding: [Row] = [
+        Row("-ss --start --ss", .option("--at")),
+        Row("-pix_fmt --pix-fmt --pixel-format", .words(pixelFormat, otherwise: "--format names it")),
+        Row("-f --to", .note("is not needed: the extension of OUTPUT decides")),
+        Row("-frames:v -vframes --frames", .note("is not there: --at TIME,TIME writes single pictures")),
+        Row("-hwaccel", .note("is not needed: verified hardware is used; --hardware require|off")),
+        Row("-r --fps", .option("--frame-rate")),
+    ]
+
+    // MARK: Values
+
+    /// The quality of a constant rate factor: 40 - 38 · quality.
+    private static func quality(_ factor: String) -> String? {
+        guard let factor = Double(factor), (0...51).contains(factor) else { return nil }
+        return DecimalText.text(max(0, min(1, (40 - factor) / 38)), 2)
+    }
+
+    /// Bytes per second of a rate such as 6M.
+    private static func bytes(_ rate: String) -> Int? {
+        let scales: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6]
+        let scale = rate.last.flatMap { scales[$0] }
+        guard let number = Double(scale == nil ? rate : String(rate.dropLast())), (0...1e9).contains(number) else {
+            return nil
+        }
+        return Int(number * (scale ?? 1) / 8)
+    }
+
+    private static func pixelFormat(_ name: String) -> String? {
+        let names = [
+            "yuv420p": "i420", "yuv420p10le": "i010", "yuva420p": "yuva", "rgba": "rgba8", "bgra": "bgra8",
+        ]
+        return (name == "nv12" ? name : names[name]).map { "--format \($0)" }
+    }
+
+    /// Our options for a chain of ffmpeg's filters; nil where one of them has none.
+    private static func filter(_ chain: String) -> String? {
+        var words: [String] = []
+        for filter in chain.split(separator: ",") {
+            let parts = filter.split(separator: "=", maxSplits: 1).map(String.init)
+            let values = parts.count > 1 ? parts[1].split(separator: ":").map(String.init) : []
+            let numbers = values.allSatisfy { Int($0) != nil }
+            switch (parts[0], values.count) {
+            case ("scale", 2) where numbers:
+                words.append("--size " + values.map { $0 == "-1" ? "-2" : $0 }.joined(separator: "x"))
+            case ("crop", 4) where numbers: words.append("--crop \(values.joined(separator: ":"))")
+            case ("fps", 1): words.append("--output-frame-rate \(values[0])")
+            case ("transpose", 1) where values[0] == "1" || values[0] == "clock": words.append("--rotate 90")
+            case ("transpose", 1) where values[0] == "2" || values[0] == "cclock": words.append("--rotate 270")
+            default: return nil
+            }
+        }
+        return words.isEmpty ? nil : words.joined(separator: " ")
+    }
+}
