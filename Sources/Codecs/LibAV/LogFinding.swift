@@ -9,6 +9,9 @@ package enum LogFinding: Hashable, Sendable {
     case driverFailure
     /// The file is shorter than its header says.
     case truncatedInput
+    /// A picture marks another as unused that was not decoded: damage, or the pictures behind a key frame at which
+    /// decoding began.
+    case unknownReference
     /// Anything else: damage that a decoder conceals, for the most part.
     case other
 
@@ -18,6 +21,8 @@ package enum LogFinding: Hashable, Sendable {
             self = .driverFailure
         } else if message.contains(Self.truncatedFile) {
             self = .truncatedInput
+        } else if message.contains(Self.unknownMark) {
+            self = .unknownReference
         } else {
             self = .other
         }
@@ -33,6 +38,9 @@ package enum LogFinding: Hashable, Sendable {
     // libavcodec/hevcdec.c, hevc_decode_frame: "hardware accelerator failed to decode picture" when the accelerator's
     // end_frame returns an error.
     private static let failedPicture = "hardware accelerator failed"
+
+    // libavcodec/h264_refs.c, ff_h264_execute_ref_pic_marking: "mmco: unref short failure", also "... long ...".
+    private static let unknownMark = "mmco: unref"
 
     // libavformat/matroskadec.c, ebml_read_num: "File ended prematurely at pos. …".
     private static let truncatedFile = "ended prematurely"

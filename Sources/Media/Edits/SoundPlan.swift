@@ -3,7 +3,8 @@ package import HWDMetadata
 
 /// What happens to each track of a source's sound in a container.
 ///
-/// No track is lost in silence: what can be neither copied nor converted is an error, unless it may be left out.
+/// No track is lost in silence: what can be neither copied nor converted is left out with a reason where another track
+/// remains, and is an error where it is the last sound.
 package struct SoundPlan {
     /// What happens to a track.
     package enum Treatment: Hashable {
@@ -11,6 +12,16 @@ package struct SoundPlan {
         /// Converted, for a reason, to the first of these codecs that can code it.
         case converted([SoundCodec], String)
         case leftOut(String)
+
+        /// Whether the output gets the track.
+        package var isKept: Bool { if case .leftOut = self { false } else { true } }
+    }
+
+    /// Why a track can be neither copied nor converted, and what else the user can do.
+    private struct Loss: Error {
+        var track: OtherStream
+        var cause: String
+        var remedy: String
     }
 
     /// What libavformat and libavcodec can do with the tracks, which are named by their streams' numbers.
@@ -49,22 +60,31 @@ package struct SoundPlan {
     ///   - tracks: the source's streams of sound.
     ///   - format: the output's.
     ///   - path: the source's, for errors.
-    /// - Throws: `unsupported` where sound would be lost, or the chosen track does not exist.
+    /// - Throws: `unsupported` where the last sound would be lost, or the chosen track does not exist.
     package init(
         _ tracks: [OtherStream], _ format: OutputFormat, _ options: SoundOptions, _ abilities: Abilities,
         path: String
     ) throws(MediaError) {
         (self.format, self.options, self.abilities) = (format, options, abilities)
         let chosen = try Self.chosen(tracks, options.track, path)
+        var losses: [Loss] = []
         for track in tracks {
             if options.form == SoundOptions.Form.none {
                 treatments[track.index] = .leftOut("--audio none was given")
             } else if !chosen.contains(track.index) {
-                treatments[track.index] = .leftOut("--audio-track selects another")
+                treatments[track.index] = .leftOut(
+                    options.track == nil ? OtherStream.otherProgram : "--audio-track selects another")
             } else {
-                treatments[track.index] = try treatment(track)
+                do throws(Loss) {
+                    treatments[track.index] = try treatment(track)
+                } catch {
+                    losses.append(error)
+                    treatments[track.index] = .leftOut(error.cause)
+                }
             }
         }
+        guard let first = losses.first, !treatments.values.contains(where: \.isKept) else { return }
+        try Self.refuse(first.track, because: first.cause, options, remedy: first.remedy)
     }
 
     /// The numbers of the tracks that are kept.
@@ -74,7 +94,7 @@ package struct SoundPlan {
         let found: [OtherStream]
         let wanted: String
         switch track {
-        case nil: return Set(tracks.map(\.index))
+        case nil: return Set(tracks.filter { !$0.isOfOtherProgram }.map(\.index))
         case .number(let number):
             wanted = "\(number)"
             found = tracks.indices.contains(number - 1) ? [tracks[number - 1]] : []
@@ -92,14 +112,15 @@ package struct SoundPlan {
                 + (list.isEmpty ? "no sound" : list.joined(separator: ", ")))
     }
 
-    private func treatment(_ track: OtherStream) throws(MediaError) -> Treatment {
+    private func treatment(_ track: OtherStream) throws(Loss) -> Treatment {
+        if track.isEncrypted { throw loss(track, ["it is encrypted"]) }
         let isHeld = abilities.holds(track.index, format)
         let isAsked = options.form.map { $0.rawValue == track.codec } ?? true
         if isHeld, options.form == .copy || isAsked && options.bitRate == nil { return .copied }
         let cause = isHeld ? nil : "\(format.title) holds no \(track.codec)"
-        guard options.form != .copy else { return try leaveOut(track, [cause]) }
+        guard options.form != .copy else { throw loss(track, [cause]) }
         guard abilities.decodes(track.index) else {
-            return try leaveOut(track, [cause, "libavcodec cannot decode \(track.codec)"])
+            throw loss(track, [cause, "libavcodec cannot decode \(track.codec)"])
         }
         let wanted: [SoundCodec] =
             switch options.form {
@@ -109,19 +130,17 @@ package struct SoundPlan {
             }
         let held = wanted.filter { abilities.writes($0, format) }
         guard !held.isEmpty else {
-            return try leaveOut(track, [cause, "\(format.title) holds no \(wanted[0].name)"])
+            throw loss(track, [cause, "\(format.title) holds no \(wanted[0].name)"])
         }
         let codecs = held.filter(abilities.encodes)
         guard !codecs.isEmpty else {
-            return try leaveOut(track, [cause, "libavcodec has no \(wanted[0].name) encoder"])
+            throw loss(track, [cause, "libavcodec has no \(wanted[0].name) encoder"])
         }
         return .converted(codecs, cause ?? "as requested")
     }
 
-    private func leaveOut(_ track: OtherStream, _ causes: [String?]) throws(MediaError) -> Treatment {
-        let cause = causes.compactMap { $0 }.joined(separator: ", and ")
-        let reason = try Self.leaveOut(track, because: cause, options, remedy: remedy(track))
-        return .leftOut(reason)
+    private func loss(_ track: OtherStream, _ causes: [String?]) -> Loss {
+        Loss(track: track, cause: causes.compactMap { $0 }.joined(separator: ", and "), remedy: remedy(track))
     }
 
     /// What else the user can do.
@@ -135,15 +154,13 @@ package struct SoundPlan {
         return (remedies + ["--drop-audio"]).joined(separator: ", or ")
     }
 
-    /// The reason for which a track is left out, if that is allowed.
-    /// - Throws: `unsupported` otherwise.
-    package static func leaveOut(
+    /// Refuses to leave out the last track of sound, unless that is allowed.
+    /// - Throws: `unsupported`.
+    package static func refuse(
         _ track: OtherStream, because cause: String, _ options: SoundOptions, remedy: String = "--drop-audio"
-    ) throws(MediaError) -> String {
-        guard options.dropsUnsupported else {
-            throw MediaError(
-                .unsupported, "the sound would be lost: \(cause) (stream \(track.index)); use \(remedy)")
-        }
-        return cause
+    ) throws(MediaError) {
+        guard !options.dropsUnsupported else { return }
+        throw MediaError(
+            .unsupported, "the sound would be lost: \(cause) (stream \(track.index)); use \(remedy)")
     }
 }

@@ -25,9 +25,17 @@ extension FactComparison {
         }
         if matches(old, new) { return ReceiptItem("color", .kept, to) }
         guard old.isSpecified || old.isFullRange != new.isFullRange else {
-            return ReceiptItem("color", .changed, "the tags \(to) were added")
+            return Self.hasLookOfUntagged(new)
+                ? ReceiptItem("color", .changed, "the tags \(to) were added")
+                : ReceiptItem("color", .lost, "\(to) was added, which is shown otherwise than \(from)")
         }
         return ReceiptItem("color", .lost, "\(to), not \(from)")
+    }
+
+    /// Whether players show such tags as they show none: as SDR with the primaries and matrices of BT.601 and BT.709.
+    private static func hasLookOfUntagged(_ color: ColorDescription) -> Bool {
+        [1, 2, 5, 6, 7].contains(color.primaries) && [1, 2, 4, 5, 6, 7, 13, 14, 15].contains(color.transfer)
+            && [0, 1, 2, 5, 6, 7].contains(color.matrix)
     }
 
     /// Whether the tags are those of the same colors; a preferred transfer function counts as the one that it replaces.

@@ -59,10 +59,11 @@ struct PacketComparison {
             }
             for (number, stream) in old.enumerated() {
                 guard let partner = partners[stream.index] else {
-                    single.append(
-                        ReceiptItem(
-                            content.rawValue, .lost, "\(stream.description): the output does not have it",
-                            number: number + 1))
+                    var item = ReceiptItem(
+                        content.rawValue, .lost, "\(stream.description): the output does not have it",
+                        number: number + 1)
+                    if stream.isOfOtherProgram { item.expected = OtherStream.otherProgram }
+                    single.append(item)
                     continue
                 }
                 (places.input[stream.index], places.output[partner.index]) = (streams.count, streams.count)

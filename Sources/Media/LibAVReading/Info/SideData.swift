@@ -40,6 +40,9 @@ package enum LibAVDictionary {
 }
 
 extension AVStream {
+    /// Whether the demuxer found the keys' description of encrypted samples.
+    var isEncrypted: Bool { sideData(AV_PKT_DATA_ENCRYPTION_INIT_INFO) != nil }
+
     /// Whether the stream is a single picture, such as a cover.
     var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDLibAV
 internal import HWDMetadata
 internal import HWDModel
@@ -77,18 +78,43 @@ extension Demuxer {
             guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
             let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
-            let isTimedMetadata = isData && parameters.codec_tag == clibav_tag(0x6D, 0x65, 0x62, 0x78)  // mebx
-            return OtherStream(
+            // text and tx3g.
+            let titleTags = [0, clibav_tag(0x74, 0x65, 0x78, 0x74), clibav_tag(0x74, 0x78, 0x33, 0x67)]
+            var other = OtherStream(
                 index: index, content: Self.content(parameters.codec_type),
-                codec: isTimecode ? "timecode" : isTimedMetadata ? "mebx" : Self.codecName(parameters),
+                codec: isTimecode ? "timecode" : Self.typeName(parameters),
                 language: LibAVDictionary.value(stream.metadata, "language"), isPicture: stream.isPicture,
                 // As written by movenc.c and QuickTime; mov.c also makes chapters of them.
                 isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA
-                    && context.pointee.nb_chapters > 0,
-                isTimecode: isTimecode, isTimedMetadata: isTimedMetadata,
+                    && context.pointee.nb_chapters > 0 && titleTags.contains(parameters.codec_tag),
+                isTimecode: isTimecode,
                 sampleRate: parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil,
                 channels: parameters.ch_layout.nb_channels > 0 ? Int(parameters.ch_layout.nb_channels) : nil)
+            other.isOfOtherProgram = isOfOtherProgram(index)
+            other.isEncrypted = stream.isEncrypted
+            return other
         }
+    }
+
+    /// Whether a stream belongs to programs, none of which has the video (ISO/IEC 13818-1 2.4.4.8).
+    private func isOfOtherProgram(_ index: Int) -> Bool {
+        var program = av_find_program_from_stream(context, nil, Int32(index))
+        guard program != nil else { return false }
+        while let found = program {
+            let count = Int(found.pointee.nb_stream_indexes)
+            let hasVideo = (0..<count).contains { found.pointee.stream_index?[$0] == UInt32(videoIndex) }
+            if hasVideo { return false }
+            program = av_find_program_from_stream(context, found, Int32(index))
+        }
+        return av_find_program_from_stream(context, nil, Int32(videoIndex)) != nil
+    }
+
+    /// The name of a stream's type: libavcodec's of the codec, or the container's code of one that it does not know.
+    private static func typeName(_ parameters: AVCodecParameters) -> String {
+        let isNamed = ![AV_CODEC_ID_NONE, AV_CODEC_ID_BIN_DATA].contains(parameters.codec_id)
+        // The bytes of a tag are in the file's order; other numbers, such as MPEG-TS's types, are no codes.
+        let tag = FourCC(rawValue: parameters.codec_tag.byteSwapped)
+        return isNamed || tag.description.contains("?") ? codecName(parameters) : tag.description
     }
 
     static func codecName(_ parameters: AVCodecParameters) -> String {

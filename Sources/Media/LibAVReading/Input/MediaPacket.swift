@@ -42,16 +42,19 @@ public final class MediaPacket: @unchecked Sendable {
         return copy
     }
 
-    /// A packet with other data and this one's times; nil when memory runs out.
-    package func replacing(_ bytes: some Collection<UInt8>) -> MediaPacket? {
+    /// A packet with other data and this one's times, or later ones; nil when memory runs out.
+    package func replacing(
+        _ bytes: some Collection<UInt8>, later ticks: Int64 = 0, duration: Int64? = nil
+    ) -> MediaPacket? {
         var made = av_packet_alloc()
         defer { av_packet_free(&made) }
         guard let made, let size = Int32(exactly: bytes.count), av_new_packet(made, size) >= 0,
             let data = made.pointee.data
         else { return nil }
         UnsafeMutableRawBufferPointer(start: data, count: bytes.count).copyBytes(from: bytes)
-        (made.pointee.pts, made.pointee.dts) = (packet.pointee.pts, packet.pointee.dts)
-        (made.pointee.duration, made.pointee.flags) = (packet.pointee.duration, packet.pointee.flags)
+        func moved(_ time: Int64?) -> Int64 { time.map { $0 &+ ticks } ?? clibav_no_pts() }
+        (made.pointee.pts, made.pointee.dts) = (moved(pts), moved(dts))
+        (made.pointee.duration, made.pointee.flags) = (duration ?? packet.pointee.duration, packet.pointee.flags)
         made.pointee.stream_index = packet.pointee.stream_index
         return MediaPacket(moving: made, timeBase: timeBase)
     }

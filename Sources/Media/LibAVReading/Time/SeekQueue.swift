@@ -65,6 +65,7 @@ extension Demuxer {
             var queue = SeekQueue()
             if try find(&queue, notAfter: ticks(time)) {
                 moved = queue
+                tally.beginWithin()
                 return true
             }
         }

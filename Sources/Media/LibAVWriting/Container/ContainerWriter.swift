@@ -32,7 +32,8 @@ final class ContainerWriter: @unchecked Sendable {
     private var formatter: AccessUnitFormatter?
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
-    private var lastCopiedDTS: [Int32: Int64] = [:]
+    /// The copied streams, by number in the output.
+    private var copies: [Int32: CopiedStream] = [:]
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
     /// By source stream number.
@@ -79,10 +80,11 @@ final class ContainerWriter: @unchecked Sendable {
                 start: edits.range?.start ?? 0)
             : nil
         let copy: StreamCopy
+        let chaptersNote: String?
         do throws(MediaError) {
-            let chapters = format.storesChapters ? FileCopy.chapters(from: source, to: context, edits.range) : 0
+            chaptersNote = FileCopy.chapters(from: source, to: context, format, edits.range)
             copy = try StreamCopy(
-                from: source, to: context, format, edits, hasChapters: chapters > 0,
+                from: source, to: context, format, edits, hasChapters: context.pointee.nb_chapters > 0,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
@@ -95,7 +97,8 @@ final class ContainerWriter: @unchecked Sendable {
         let copied = FileCopy.metadata(from: source, to: context)
         movie = format.isMovie ? MovieParts(format, source: source, edits, copied: copied) : nil
         movie?.timedMetadata = copy.timedMetadata
-        notes = copy.notes + (movie?.notes ?? FileCopy.losses(of: source, format))
+        notes =
+            copy.notes + [chaptersNote].compactMap { $0 } + (movie?.notes ?? FileCopy.losses(of: source, format))
         for key in movie?.withheldKeys ?? [] { av_dict_set(&context.pointee.metadata, key, nil, 0) }
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
@@ -208,46 +211,90 @@ final class ContainerWriter: @unchecked Sendable {
 
     /// Writes a packet of another stream than the video, or what it becomes.
     func write(copied source: MediaPacket) throws(MediaError) {
-        guard let number = streamNumbers[source.streamIndex] else { return }
+        let index = source.streamIndex
+        guard let number = streamNumbers[index], copies[number]?.failure == nil else { return }
         guard isStarted else {
             queue.append(source)
             return
         }
-        guard let converter = converters[source.streamIndex] else { return try put(source, number) }
-        for packet in try converter.convert(source) { try put(packet, number) }
+        guard let converter = converters[index] else { return try put(source, number) }
+        try convert(index, number) { () throws(MediaError) in try converter.convert(source) }
+    }
+
+    /// Writes what a converter makes; a stream that cannot be converted any further ends where other sound remains.
+    private func convert(
+        _ index: Int, _ number: Int32, _ packets: () throws(MediaError) -> [MediaPacket]
+    ) throws(MediaError) {
+        let made: [MediaPacket]
+        do throws(MediaError) {
+            made = try packets()
+        } catch {
+            let isOfStream = error.kind == .unsupported || error.kind == .badInput
+            guard isOfStream, hasSound(besides: index) else { throw error }
+            return copy(number) { $0.failure = error.reason }
+        }
+        for packet in made { try put(packet, number) }
+    }
+
+    /// Whether sound of another stream is written.
+    private func hasSound(besides index: Int) -> Bool {
+        copiedStreams.contains { stream in
+            stream.content == .audio && stream.index != index
+                && streamNumbers[stream.index].flatMap { copies[$0] }?.failure == nil
+        }
     }
 
     private func put(_ source: MediaPacket, _ number: Int32) throws(MediaError) {
-        guard av_packet_ref(packet, source.packet) >= 0 else {
-            throw MediaError(.io, "\(sink.name): out of memory")
-        }
+        guard av_packet_ref(packet, source.packet) >= 0,
+            let stream = context.pointee.streams?[Int(number)]
+        else { throw MediaError(.io, "\(sink.name): out of memory") }
         packet.pointee.stream_index = number
         packet.pointee.pos = -1
-        repairTimes(&packet.pointee, after: lastCopiedDTS[number])
-        lastCopiedDTS[number] = packet.pointee.dts
-        try send(from: source.timeBase.libAV)
+        var isWritten = false
+        copy(number) { copy in
+            isWritten = copy.times.place(
+                &packet.pointee, from: source.timeBase.libAV, to: stream.pointee.time_base)
+        }
+        guard isWritten else { return av_packet_unref(packet) }
+        do throws(MediaError) {
+            try check(av_interleaved_write_frame(context, packet))
+            copy(number) { $0.written += 1 }
+        } catch {
+            // A muxer refuses a damaged packet, such as AAC without a valid header.
+            guard error.kind == .badInput else { throw error }
+            copy(number) { $0.refused += 1 }
+        }
+    }
+
+    /// Changes what is known of a copied stream.
+    private func copy(_ number: Int32, _ change: (inout CopiedStream) -> Void) {
+        var copy = copies[number] ?? CopiedStream(context.pointee.streams?[Int(number)]?.pointee, format)
+        change(&copy)
+        copies[number] = copy
     }
 
     /// Writes the last packets of converted sound and text.
+    /// - Throws: `badInput` where no packet of the last sound could be written.
     private func finishConversions() throws(MediaError) {
         for (index, converter) in converters.sorted(by: { $0.key < $1.key }) {
-            guard let number = streamNumbers[index] else { continue }
-            for packet in try converter.finish() { try put(packet, number) }
+            guard let number = streamNumbers[index], copies[number]?.failure == nil else { continue }
+            try convert(index, number) { () throws(MediaError) in try converter.finish() }
         }
+        let sound = copiedStreams.filter { $0.content == .audio }
+            .compactMap { stream in streamNumbers[stream.index].flatMap { copies[$0] }.map { (stream, $0) } }
+        guard let (stream, copy) = sound.first(where: { $0.1.refused > 0 || $0.1.failure != nil }),
+            !sound.contains(where: { $0.1.written > 0 })
+        else { return }
+        let reason = copy.failure ?? "\(sink.name): no packet of \(stream.description) can be written"
+        throw MediaError(.badInput, LibAVLog.explain(reason))
     }
 
-    /// Warnings about damaged sound and text, one line each.
-    var conversionWarnings: [String] { converters.sorted { $0.key < $1.key }.compactMap(\.value.warning) }
-
-    /// Makes decoding times ascend where a container has none, or where they jump back: the next tick is used.
-    private func repairTimes(_ packet: inout AVPacket, after last: Int64?) {
-        let none = clibav_no_pts()
-        if !Ticks.isPossible(packet.dts) { packet.dts = none }
-        if !Ticks.isPossible(packet.pts) { packet.pts = none }
-        if packet.dts == none { packet.dts = packet.pts }
-        if packet.dts == none { packet.dts = last.map { $0 + 1 } ?? 0 }
-        if let last, packet.dts <= last { packet.dts = last + 1 }
-        if packet.pts == none || packet.pts < packet.dts { packet.pts = packet.dts }
+    /// Warnings about sound and text that is damaged or left out, one line each.
+    var conversionWarnings: [String] {
+        converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
+            + copiedStreams.flatMap { stream in
+                streamNumbers[stream.index].flatMap { copies[$0] }?.warnings(stream.description) ?? []
+            }
     }
 
     func finish(sync: Bool) throws(MediaError) {

@@ -74,19 +74,32 @@ enum FileCopy {
         av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
     }
 
+    /// Copies the chapters to a format that stores them, as far as they are in a range of time.
+    /// - Returns: a note about those that are not written; nil without any.
+    static func chapters(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
+        _ range: TimeRange?
+    ) -> String? {
+        guard format.storesChapters else { return nil }
+        let count = chapters(from: source, to: output, range)
+        if format.isMovie { fillChapters(of: output) }
+        return chaptersNote(from: source, written: count, range)
+    }
+
     /// Copies the chapters, as far as they are in a range of time.
     /// - Returns: their number.
-    static func chapters(
-        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ range: TimeRange? = nil
+    private static func chapters(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ range: TimeRange?
     ) -> Int {
         guard let source, let input = source.libAV else { return 0 }
         let from = input.demuxer.context.pointee
         let count = min(Int(from.nb_chapters), maxChapters)
+        let end = contentEnd(input.demuxer)
         // libavformat frees the array of pointers, and each chapter, with the context.
         guard count > 0, let chapters = from.chapters,
-            let memory = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+            let memory = av_calloc(count + 1, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
         else { return 0 }
-        let copies = memory.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
+        let copies = memory.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count + 1)
         output.pointee.chapters = copies
         for index in 0..<count {
             guard let chapter = chapters[index]?.pointee, chapter.end > chapter.start,
@@ -98,9 +111,11 @@ enum FileCopy {
             let base = Rational(positive: chapter.time_base)
             let offset = base.map(input.timeline.initialOffset) ?? 0
             let (first, last) = base.flatMap { range?.ticks(in: $0) } ?? (0, .max)
+            // A chapter behind the end would lengthen a movie, whose chapters are a track.
+            let limit = min(last, base.flatMap { base in end.map { Int64(($0 / base.value).rounded()) } } ?? .max)
             copy.pointee.start = max(0, chapter.start + offset - first)
-            copy.pointee.end = max(copy.pointee.start, min(chapter.end + offset, last) - first)
-            if range != nil, copy.pointee.end == copy.pointee.start {
+            copy.pointee.end = max(copy.pointee.start, min(chapter.end + offset, limit) - first)
+            if range != nil || end != nil, copy.pointee.end == copy.pointee.start {
                 av_free(copy)
                 continue
             }
@@ -109,6 +124,45 @@ enum FileCopy {
             output.pointee.nb_chapters += 1
         }
         return Int(output.pointee.nb_chapters)
+    }
+
+    /// Puts a chapter without a title before the first one, if that begins later than the file: the chapters of a movie are a
+    /// track whose first sample begins with it.
+    private static func fillChapters(of output: UnsafeMutablePointer<AVFormatContext>) {
+        let count = Int(output.pointee.nb_chapters)
+        guard count > 0, let chapters = output.pointee.chapters, let first = chapters[0]?.pointee, first.start > 0,
+            let filler = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
+        else { return }
+        (filler.pointee.time_base, filler.pointee.end) = (first.time_base, first.start)
+        av_dict_set(&filler.pointee.metadata, "title", "", 0)
+        for index in (0..<count).reversed() { chapters[index + 1] = chapters[index] }
+        chapters[0] = filler
+        output.pointee.nb_chapters += 1
+    }
+
+    /// A note about chapters behind the end of the source's video and sound, which are not written; nil without any.
+    private static func chaptersNote(
+        from source: MediaReader?, written: Int, _ range: TimeRange?
+    ) -> String? {
+        let count = source?.libAV.map { min(Int($0.demuxer.context.pointee.nb_chapters), maxChapters) } ?? 0
+        guard range == nil, written < count else { return nil }
+        return "\(count - written) of \(count) chapters are not written: they are empty, or behind the file's end"
+    }
+
+    /// The end of a source's video and sound in seconds on the time line of the output; nil where it is not known.
+    private static func contentEnd(_ demuxer: Demuxer) -> Double? {
+        var ends: [Double] = []
+        for index in 0..<Int(demuxer.context.pointee.nb_streams) {
+            guard let stream = demuxer.stream(index)?.pointee, let type = stream.codecpar?.pointee.codec_type,
+                [AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO].contains(type), stream.duration > 0,
+                Ticks.isPossible(stream.duration)
+            else { continue }
+            let start = Ticks.isPossible(stream.start_time) ? max(0, stream.start_time) : 0
+            ends.append(Double(start + stream.duration) * av_q2d(stream.time_base))
+        }
+        let duration = demuxer.context.pointee.duration
+        // Matroska has no durations of streams.
+        return ends.max() ?? (duration > 0 && Ticks.isPossible(duration) ? Double(duration) / 1_000_000 : nil)
     }
 
     /// The duration of the longest chapter in seconds; 0 without chapters.

@@ -11,9 +11,33 @@ extension OutputFormat {
         switch self {
         case .mpegts: Self.codecsOfMPEGTS.contains(codec.rawValue)
         case .nut: Self.codecsOfNUT.contains(codec.rawValue) || Self.isPCM(codec)
-        case .mov, .mp4, .matroska, .fmp4, .hevc: true
+        // libavformat reads back another header of it than it wrote.
+        case .matroska: codec != AV_CODEC_ID_TTA
+        case .mov, .mp4, .fmp4, .hevc: true
         }
     }
+
+    /// Whether readers can decode the channels of sound as they are: libavformat's MPEG-TS has numbers for some mappings of
+    /// Opus's streams alone (mpegtsenc.c; the channels' order is that of RFC 7845 5.1.1.2).
+    func takesChannels(of parameters: AVCodecParameters) -> Bool {
+        guard self == .mpegts, parameters.codec_id == AV_CODEC_ID_OPUS, let bytes = parameters.extradata else {
+            return true
+        }
+        let head = Array(UnsafeBufferPointer(start: bytes, count: Int(max(0, parameters.extradata_size))))
+        guard head.count >= 19 else { return false }
+        let count = Int(head[9])
+        if head[18] == 0 { return (1...2).contains(count) }
+        guard head[18] == 1, (1...8).contains(count), head.count >= 21 + count else { return false }
+        let coupled = [0, 1, 1, 2, 2, 2, 3, 3][count - 1]
+        return head[19] == count - coupled && head[20] == coupled
+            && head[21..<21 + count].elementsEqual(Self.opusChannels[count - 1])
+    }
+
+    /// The streams' channels for 1 to 8 channels in Vorbis's order.
+    private static let opusChannels: [[UInt8]] = [
+        [0], [0, 1], [0, 2, 1], [0, 1, 2, 3], [0, 4, 1, 2, 3], [0, 4, 1, 2, 3, 5], [0, 4, 1, 2, 3, 5, 6],
+        [0, 6, 1, 2, 3, 4, 5, 7],
+    ]
 
     private static func isPCM(_ codec: AVCodecID) -> Bool {
         (AV_CODEC_ID_PCM_S16LE.rawValue..<AV_CODEC_ID_ADPCM_IMA_QT.rawValue).contains(codec.rawValue)

@@ -33,12 +33,17 @@ struct StreamCopy {
         let plan = try SoundPlan(
             source.otherStreams.filter { $0.content == .audio }, format, edits.sound,
             SoundPlan.Abilities(input.demuxer), path: source.path)
+        var failure: (track: OtherStream, reason: String)?
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
-            let reason =
+            let reason: String? =
                 if let treatment = plan.treatments[stream.index] {
                     try add(stream, treatment, input.demuxer, output, format, edits.sound)
+                } else if stream.isOfOtherProgram {
+                    OtherStream.otherProgram
+                } else if stream.isEncrypted {
+                    "it is encrypted"
                 } else if stream.content == .subtitle {
                     try add(text: stream, input.demuxer, output, format, edits.text)
                 } else if format.isMovie, let boxes = input.timedMetadata[stream.index] {
@@ -48,27 +53,27 @@ struct StreamCopy {
                 }
             if let reason {
                 notes.append("\(stream.description) is not copied: \(reason)")
+                if plan.treatments[stream.index]?.isKept ?? false { failure = failure ?? (stream, reason) }
             } else {
                 streams.append(stream)
                 numbers[stream.index] = Int32(output.pointee.nb_streams) - 1
             }
         }
+        guard let failure, !streams.contains(where: { $0.content == .audio }) else { return }
+        try SoundPlan.refuse(failure.track, because: failure.reason, edits.sound)
     }
 
     /// What is converted, one line each.
     var conversions: [String] { streams.compactMap { converters[$0.index]?.note } }
 
     /// Adds a track of sound; returns the reason against it, or nil.
-    /// - Throws: `unsupported` where it would be lost.
     private mutating func add(
         _ track: OtherStream, _ treatment: SoundPlan.Treatment, _ input: Demuxer,
         _ output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat, _ sound: SoundOptions
     ) throws(MediaError) -> String? {
         switch treatment {
         case .leftOut(let reason): return reason
-        case .copied:
-            guard let failure = Self.add(track, input, output, format) else { return nil }
-            throw MediaError(.io, "\(track.description) cannot be copied: \(failure)")
+        case .copied: return Self.add(track, input, output, format)
         case .converted(let codecs, let reason):
             guard let source = input.stream(track.index)?.pointee else { return "it has no parameters" }
             do throws(MediaError) {
@@ -82,7 +87,7 @@ struct StreamCopy {
                 return nil
             } catch {
                 guard error.kind == .unsupported else { throw error }
-                return try SoundPlan.leaveOut(track, because: error.reason, sound)
+                return error.reason
             }
         }
     }
@@ -138,6 +143,7 @@ struct StreamCopy {
         case .audio, .subtitle: break
         case .video: return stream.isPicture ? "pictures are not written" : "one video stream is written"
         case .data where stream.isTimecode: return "it does not count at the video's frame rate"
+        case .data where stream.isTimedMetadata: return "\(format.title) cannot hold timed metadata"
         case .data, .attachment: return "only audio, subtitles, timecodes and timed metadata are copied"
         }
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
@@ -167,7 +173,10 @@ struct StreamCopy {
     /// Without the first check the .mov muxer accepts every codec with a WAV number, and warns that it may be unplayable.
     static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ format: OutputFormat) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
-        guard format.isKnown(parameters.pointee.codec_id),
+        let isSound = parameters.pointee.codec_type == AVMEDIA_TYPE_AUDIO
+        // A stream that begins behind what was probed has no parameters.
+        guard !isSound || parameters.pointee.sample_rate > 0 && parameters.pointee.ch_layout.nb_channels > 0,
+            format.isKnown(parameters.pointee.codec_id), format.takesChannels(of: parameters.pointee),
             avformat_alloc_output_context2(&trial, nil, format.muxer, nil) >= 0, let trial
         else { return false }
         guard

@@ -18,6 +18,8 @@ final class SoundBuffer {
     private var source: Form?
     /// The position behind the last sample; nil before the first.
     private var end: Int64?
+    /// Frames that begin before the end of the sound before them, and lost their beginning.
+    private(set) var overlaps = 0
 
     /// The form of a decoder's samples.
     private struct Form: Hashable {
@@ -69,7 +71,10 @@ final class SoundBuffer {
                 try fill(gap)
                 try prepare(frame)
             }
-            if !isContinuous, gap < 0 { skipped = -gap }
+            if !isContinuous, gap < 0 {
+                skipped = -gap
+                overlaps += 1
+            }
         } else if end == nil {
             end = position ?? 0
         }
@@ -109,11 +114,26 @@ final class SoundBuffer {
         let code = swr_alloc_set_opts2(
             &resampler, &target.pointee.ch_layout, target.pointee.sample_fmt, target.pointee.sample_rate,
             &frame.pointee.ch_layout, AVSampleFormat(rawValue: form.format), form.rate, 0, nil)
-        guard code >= 0, swr_init(resampler) >= 0 else {
+        let identity = channels == 1 ? [1.0] : [1.0, 0.0, 0.0, 1.0]
+        let isRelabelled = isRelabelled(frame.pointee.ch_layout)
+        guard code >= 0, !isRelabelled || swr_set_matrix(resampler, identity, channels) >= 0,
+            swr_init(resampler) >= 0
+        else {
             throw MediaError(.unsupported, LibAVLog.explain("the sound's channels cannot be converted"))
         }
         source = form
     }
+
+    /// Whether one channel, or a pair of loudspeakers, becomes that of other loudspeakers, unmixed.
+    private func isRelabelled(_ layout: AVChannelLayout) -> Bool {
+        let wanted = target.pointee.ch_layout
+        return layout.order == AV_CHANNEL_ORDER_NATIVE && layout.nb_channels == wanted.nb_channels
+            && layout.u.mask != wanted.u.mask
+            && (layout.nb_channels == 1 || layout.nb_channels == 2 && Self.pairs.contains(layout.u.mask))
+    }
+
+    /// The pairs of left and right: front, back, beside the center, at the side, high, downmix, wide.
+    private static let pairs: Set<UInt64> = [0x3, 0x30, 0xC0, 0x600, 0x5000, 0x6000_0000, 0x1_8000_0000]
 
     /// Converts a frame, or what the resampler holds, and appends it without its first `skipped` samples.
     private func convert(_ frame: UnsafeMutablePointer<AVFrame>?, skipping skipped: Int64) throws(MediaError) {

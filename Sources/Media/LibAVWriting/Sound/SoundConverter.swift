@@ -71,19 +71,26 @@ final class SoundConverter: PacketConverter {
         _ codecs: [SoundCodec], _ context: AVCodecContext, _ bits: Int32, _ bitRate: Int64?
     ) throws(MediaError) -> (SoundCodec, SoundEncoder) {
         var failure = MediaError(.unsupported, "no codec is given")
-        for codec in codecs {
-            do throws(MediaError) {
-                return (codec, try SoundEncoder(codec, for: context, bits: bits, bitRate: bitRate))
-            } catch {
-                failure = error
+        // All channels in the second codec are better than some in the first.
+        for reducesChannels in [false, true] {
+            for codec in codecs {
+                do throws(MediaError) {
+                    let encoder = try SoundEncoder(
+                        codec, for: context, bits: bits, bitRate: bitRate, reducesChannels: reducesChannels)
+                    return (codec, encoder)
+                } catch {
+                    failure = error
+                }
             }
         }
         throw failure
     }
 
     var warning: String? {
-        guard damaged > 0 else { return nil }
-        return "warning: \(track.description) is damaged in \(damaged) places, which are silent"
+        var faults: [String] = []
+        if damaged > 0 { faults.append("is damaged in \(damaged) places, which are silent") }
+        if buffer.overlaps > 0 { faults.append(CopiedTimes.overlap) }
+        return faults.isEmpty ? nil : "warning: \(track.description) \(faults.joined(separator: ", and "))"
     }
 
     func describe(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {

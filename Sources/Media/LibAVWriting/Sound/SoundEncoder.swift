@@ -16,46 +16,81 @@ final class SoundEncoder {
     /// What the conversion changes besides the codec, as `, 24 of 32 bits`; empty where nothing is.
     let changes: String
 
-    /// Opens an encoder for a decoder's sound: with its channels, and the sample rate next to it that the codec has.
+    /// Opens an encoder for a decoder's sound: with its channels, or as many as the codec has a code for, and the sample rate
+    /// next to it that the codec has.
     ///
     /// - Parameters:
     ///   - bits: those of the source's samples.
     ///   - bitRate: bits per second of AAC; nil is the default.
+    ///   - reducesChannels: whether channels are mixed where the codec has no code for so many.
     /// - Throws: `unsupported` where libavcodec cannot code such sound.
     init(
-        _ kind: SoundCodec, for decoder: AVCodecContext, bits: Int32, bitRate: Int64?
+        _ kind: SoundCodec, for decoder: AVCodecContext, bits: Int32, bitRate: Int64?,
+        reducesChannels: Bool
     ) throws(MediaError) {
-        guard let encoder = avcodec_find_encoder(kind.libAV), let codec = CodecContext(encoder) else {
+        guard let encoder = avcodec_find_encoder(kind.libAV) else {
             throw MediaError(.unsupported, "libavcodec has no \(kind.name) encoder")
         }
         guard Self.rates.contains(decoder.sample_rate), decoder.ch_layout.nb_channels > 0 else {
             throw MediaError(.unsupported, "it has \(decoder.sample_rate) samples per second")
         }
-        self.codec = codec
-        let context = codec.pointer
+        var failure: Int32 = 0
+        var opened: (codec: CodecContext, layout: AVChannelLayout)?
         let rate = Self.rate(decoder.sample_rate, encoder)
+        let layouts = Self.layouts(decoder.ch_layout).filter {
+            reducesChannels || $0.nb_channels == decoder.ch_layout.nb_channels
+        }
+        for layout in layouts where opened == nil {
+            guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory") }
+            guard Self.configure(codec.pointer, kind, layout, rate: rate, bits: bits, bitRate: bitRate) else {
+                throw MediaError(.io, "out of memory")
+            }
+            let code = codec.open(encoder)
+            if code >= 0 { opened = (codec, layout) } else if failure == 0 { failure = code }
+        }
+        guard let opened else {
+            throw MediaError(
+                .unsupported,
+                LibAVLog.explain("the \(kind.name) encoder cannot be opened: \(MediaError.text(ofLibAV: failure))"))
+        }
+        codec = opened.codec
+        changes = Self.changes(kind, decoder, opened.layout, rate: rate, bits: bits)
+    }
+
+    /// Sets what an encoder must know before it is opened; false when memory runs out.
+    private static func configure(
+        _ context: UnsafeMutablePointer<AVCodecContext>, _ kind: SoundCodec, _ layout: AVChannelLayout, rate: Int32,
+        bits: Int32, bitRate: Int64?
+    ) -> Bool {
+        var layout = layout
         context.pointee.sample_rate = rate
         context.pointee.time_base = AVRational(num: 1, den: rate)
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
-        guard Self.setLayout(decoder.ch_layout, context) else { throw MediaError(.io, "out of memory") }
         switch kind {
         case .aac:
             context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
-            context.pointee.bit_rate =
-                bitRate ?? SoundCodec.bitsPerChannel * Int64(context.pointee.ch_layout.nb_channels)
-            changes = rate == decoder.sample_rate ? "" : ", \(rate) samples per second"
+            context.pointee.bit_rate = bitRate ?? SoundCodec.bitsPerChannel * Int64(layout.nb_channels)
         case .alac:
             context.pointee.sample_fmt = bits > 16 ? AV_SAMPLE_FMT_S32P : AV_SAMPLE_FMT_S16P
             // libavcodec's encoder has no more.
             context.pointee.bits_per_raw_sample = bits > 16 ? 24 : 16
-            changes = bits > 24 ? ", 24 of \(bits) bits" : ""
         }
-        let code = codec.open(encoder)
-        guard code >= 0 else {
-            throw MediaError(
-                .unsupported,
-                LibAVLog.explain("the \(kind.name) encoder cannot be opened: \(MediaError.text(ofLibAV: code))"))
+        return av_channel_layout_copy(&context.pointee.ch_layout, &layout) >= 0
+    }
+
+    /// What the conversion changes besides the codec.
+    private static func changes(
+        _ kind: SoundCodec, _ decoder: AVCodecContext, _ layout: AVChannelLayout, rate: Int32, bits: Int32
+    ) -> String {
+        var changes: [String] = []
+        if layout.nb_channels != decoder.ch_layout.nb_channels {
+            changes.append("\(name(layout)) of \(decoder.ch_layout.nb_channels) channels")
         }
+        switch kind {
+        case .aac: if rate != decoder.sample_rate { changes.append("\(rate) samples per second") }
+        case .alac: if bits > 24 { changes.append("24 of \(bits) bits") }
+        }
+        return changes.map { ", \($0)" }.joined()
     }
 
     /// The rate of the codec that is the source's, or the next higher one, or its highest.
@@ -69,27 +104,36 @@ final class SoundEncoder {
         return rates.filter { $0 >= wanted }.min() ?? rates.max() ?? wanted
     }
 
-    /// Sets the channels; those at the side are taken for those at the back, for which alone AAC and ALAC have a code.
-    private static func setLayout(
-        _ layout: AVChannelLayout, _ context: UnsafeMutablePointer<AVCodecContext>
-    ) -> Bool {
-        var source = layout
-        var text = [CChar](repeating: 0, count: 64)
-        av_channel_layout_describe(&source, &text, text.count)
-        let name = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
-        let target: String? =
-            switch name {
-            case "5.1(side)": "5.1"
-            case "5.0(side)": "5.0"
-            default: nil
-            }
-        if let target { return av_channel_layout_from_string(&context.pointee.ch_layout, target) >= 0 }
+    /// The layouts that an encoder is tried with: the source's, the usual one of its number of channels, and smaller ones.
+    ///
+    /// Channels at the side are taken for those at the back, for which alone AAC and ALAC have a code. One channel is mono
+    /// and a pair is stereo wherever its loudspeakers are.
+    private static func layouts(_ source: AVChannelLayout) -> [AVChannelLayout] {
+        var layouts: [AVChannelLayout] = []
+        switch name(source) {
+        case "5.1(side)": layouts += [layout("5.1")]
+        case "5.0(side)": layouts += [layout("5.0")]
         // A file that names no positions has the usual ones for its number of channels.
-        guard source.order != AV_CHANNEL_ORDER_UNSPEC else {
-            av_channel_layout_default(&context.pointee.ch_layout, source.nb_channels)
-            return context.pointee.ch_layout.nb_channels == source.nb_channels
+        default: if source.order != AV_CHANNEL_ORDER_UNSPEC { layouts += [source] }
         }
-        return av_channel_layout_copy(&context.pointee.ch_layout, &source) >= 0
+        var usual = AVChannelLayout()
+        av_channel_layout_default(&usual, source.nb_channels)
+        if usual.order != AV_CHANNEL_ORDER_UNSPEC { layouts.append(usual) }
+        return layouts
+            + ["7.1", "5.1", "stereo", "mono"].map(layout).filter { $0.nb_channels < source.nb_channels }
+    }
+
+    private static func layout(_ name: String) -> AVChannelLayout {
+        var layout = AVChannelLayout()
+        av_channel_layout_from_string(&layout, name)
+        return layout
+    }
+
+    private static func name(_ layout: AVChannelLayout) -> String {
+        var layout = layout
+        var text = [CChar](repeating: 0, count: 64)
+        av_channel_layout_describe(&layout, &text, text.count)
+        return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
     /// Samples of a frame.

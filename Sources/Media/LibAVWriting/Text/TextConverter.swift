@@ -11,6 +11,14 @@ final class TextConverter: PacketConverter {
     let note: String
     /// Cues that cannot be read, or whose text cannot be written.
     private var damaged = 0
+    /// Drawings that are left out.
+    private var drawings = 0
+    /// The cues of a format that shows one sample at a time; nil for others.
+    private var queue: CueQueue?
+    /// The last packet with a cue, and the fields before its text.
+    private var last: (source: MediaPacket, fields: String)?
+    /// Ticks for which a cue without a duration is shown.
+    private let defaultDuration: Int64
 
     private let track: OtherStream
     private let path: String
@@ -47,6 +55,8 @@ final class TextConverter: PacketConverter {
         decoder = try CodecContext.decoder(
             of: track, stream, orThrow: MediaError(.io, "\(path): out of memory"))
         encoder = try Self.encoder(target, after: decoder, path)
+        queue = target == AV_CODEC_ID_MOV_TEXT ? CueQueue(joins: ASSText.joined) : nil
+        defaultDuration = max(1, av_rescale_q(4_000_000, clibav_time_base(), stream.time_base))
         // QuickTime's own text has another sample description than 3GPP's timed text.
         tag = target == AV_CODEC_ID_MOV_TEXT ? clibav_tag(0x74, 0x78, 0x33, 0x67) : 0  // tx3g
         let name = String(cString: avcodec_get_name(target))
@@ -79,8 +89,14 @@ final class TextConverter: PacketConverter {
     }
 
     var warning: String? {
-        guard damaged > 0 else { return nil }
-        return "warning: \(damaged == 1 ? "1 cue" : "\(damaged) cues") of \(track.description) cannot be converted"
+        var faults: [String] = []
+        func cues(_ count: Int) -> String { count == 1 ? "1 cue" : "\(count) cues" }
+        if damaged > 0 { faults.append("\(cues(damaged)) of \(track.description) cannot be converted") }
+        if drawings > 0 { faults.append("drawings in \(cues(drawings)) of \(track.description) are left out") }
+        if let excess = queue?.excess, excess > 0 {
+            faults.append("\(cues(excess)) of \(track.description) are left out: too many are shown at a time")
+        }
+        return faults.isEmpty ? nil : "warning: \(faults.joined(separator: "; "))"
     }
 
     func describe(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
@@ -92,7 +108,7 @@ final class TextConverter: PacketConverter {
         return true
     }
 
-    /// One packet is one cue, or none.
+    /// One packet is one cue, or none; cues wait in a format that shows one at a time.
     func convert(_ source: MediaPacket) throws(MediaError) -> [MediaPacket] {
         var cue = AVSubtitle()
         var isCue: Int32 = 0
@@ -102,22 +118,89 @@ final class TextConverter: PacketConverter {
         }
         defer { if isCue != 0 { avsubtitle_free(&cue) } }
         guard isCue != 0, cue.num_rects > 0 else { return [] }
-        // The packet has the times.
-        cue.start_display_time = 0
-        cue.end_display_time = UInt32(
-            clamping: av_rescale_q(source.duration, timeBase, encoder.pointer.pointee.time_base))
-        var bytes = [UInt8](repeating: 0, count: Self.maxSize)
-        let count = avcodec_encode_subtitle(encoder.pointer, &bytes, Int32(bytes.count), &cue)
-        guard count >= 0 else {
-            damaged += 1
-            return []
+        guard let (fields, text) = text(of: cue) else { return [] }
+        guard var queue, let start = source.pts ?? source.dts else {
+            return try packet(fields + text, source, duration: source.duration).map { [$0] } ?? []
         }
-        guard count > 0 else { return [] }
-        guard let packet = source.replacing(bytes.prefix(Int(count))) else {
-            throw MediaError(.io, "\(path): out of memory")
-        }
-        return [packet]
+        last = (source, fields)
+        let length = source.duration > 0 ? source.duration : defaultDuration
+        let parts = queue.add(CueQueue.Part(start: start, end: start &+ length, text: text))
+        self.queue = queue
+        return try packets(parts)
     }
 
-    func finish() -> [MediaPacket] { [] }
+    func finish() throws(MediaError) -> [MediaPacket] {
+        let parts = queue?.finish() ?? []
+        return try packets(parts)
+    }
+
+    /// The fields and the text of a cue without its drawings; nil where nothing is left.
+    private func text(of cue: AVSubtitle) -> (fields: String, text: String)? {
+        var (fields, texts) = ("", [String]())
+        for index in 0..<Int(cue.num_rects) {
+            guard let line = cue.rects?[index]?.pointee.ass, let cue = ASSText(String(cString: line)) else {
+                continue
+            }
+            if cue.hadDrawing { drawings += 1 }
+            if !cue.isBlank { texts.append(cue.text) }
+            if fields.isEmpty { fields = cue.fields }
+        }
+        return texts.isEmpty ? nil : (fields, ASSText.joined(texts))
+    }
+
+    private func packets(_ parts: [CueQueue.Part]) throws(MediaError) -> [MediaPacket] {
+        guard let last else { return [] }
+        var packets: [MediaPacket] = []
+        let time = last.source.pts ?? last.source.dts ?? 0
+        for part in parts {
+            guard
+                let made = try packet(
+                    last.fields + part.text, last.source, later: part.start - time, duration: part.end - part.start)
+            else { continue }
+            packets.append(made)
+        }
+        return packets
+    }
+
+    /// A packet of the output with a text; nil where the encoder cannot write it.
+    private func packet(
+        _ line: String, _ source: MediaPacket, later ticks: Int64 = 0, duration: Int64
+    ) throws(MediaError) -> MediaPacket? {
+        guard let cue = TextCue(line) else { throw MediaError(.io, "\(path): out of memory") }
+        // The packet has the times.
+        cue.subtitle.end_display_time = UInt32(
+            clamping: av_rescale_q(duration, timeBase, encoder.pointer.pointee.time_base))
+        var bytes = [UInt8](repeating: 0, count: Self.maxSize)
+        let count = avcodec_encode_subtitle(encoder.pointer, &bytes, Int32(bytes.count), &cue.subtitle)
+        guard count > 0 else {
+            damaged += count < 0 ? 1 : 0
+            return nil
+        }
+        guard let packet = source.replacing(bytes.prefix(Int(count)), later: ticks, duration: duration) else {
+            throw MediaError(.io, "\(path): out of memory")
+        }
+        return packet
+    }
+}
+
+/// A cue with one text for libavcodec's encoders.
+private final class TextCue {
+    var subtitle = AVSubtitle()
+
+    /// nil when memory runs out.
+    init?(_ line: String) {
+        guard
+            let rectangle = av_mallocz(MemoryLayout<AVSubtitleRect>.size)?.bindMemory(
+                to: AVSubtitleRect.self, capacity: 1),
+            let list = av_mallocz(MemoryLayout<UnsafeMutablePointer<AVSubtitleRect>?>.size)
+        else { return nil }
+        subtitle.rects = list.bindMemory(to: UnsafeMutablePointer<AVSubtitleRect>?.self, capacity: 1)
+        subtitle.rects[0] = rectangle
+        subtitle.num_rects = 1
+        rectangle.pointee.type = SUBTITLE_ASS
+        rectangle.pointee.ass = av_strdup(line)
+        guard rectangle.pointee.ass != nil else { return nil }
+    }
+
+    deinit { avsubtitle_free(&subtitle) }
 }

@@ -32,6 +32,13 @@ package struct SourceBoxes {
     /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
     package static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
 
+    /// Whether samples of a track are encrypted: entries of other types, or with a scheme (ISO/IEC 14496-12 8.12).
+    package func isEncrypted(track: Int32) -> Bool {
+        sampleTable(track: track)?.first("stsd")?.children.contains {
+            ["encv", "enca", "encs", "enct", "encm"].contains($0.type) || $0.first("sinf") != nil
+        } ?? false
+    }
+
     /// The boxes of a track of timed metadata; nil for other tracks.
     package func timedMetadata(track: Int32, video: Int32) -> TimedMetadataBoxes? {
         box(track: track).flatMap { TimedMetadataBoxes($0, video: Int(video)) }

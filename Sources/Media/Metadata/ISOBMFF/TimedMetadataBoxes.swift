@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDBoxes
 
-/// The boxes of a track of timed metadata (`mebx`, "QuickTime File Format", timed metadata media), which libavformat's
-/// muxer cannot write: it writes the samples as another format, and these take the place of its boxes.
+/// The boxes of a track of timed metadata (ISO/IEC 14496-12 12.3), of whatever sample entry: `mebx` of phones, `gpmd` and
+/// `fdsc` of action cameras, `camm`, `rtmd`, `mett`.
+///
+/// libavformat's muxer cannot write them all: it writes the samples as one format, and these take the place of its boxes.
 package struct TimedMetadataBoxes: Hashable, Sendable {
     /// The sample entry, which has the keys of the samples.
     private let entry: Box
@@ -13,11 +15,13 @@ package struct TimedMetadataBoxes: Hashable, Sendable {
     private let describesVideo: Bool
 
     private static let headers: Set<FourCC> = ["gmhd", "nmhd"]
+    /// The handlers of such tracks: the standard's, and those of makers.
+    private static let handlers: Set<FourCC?> = ["meta", "camm", "fdsc", "rtmd", "data"]
 
     /// The boxes of a `trak`; nil where it is none of timed metadata, or has several sample entries.
     package init?(_ track: Box, video: Int) {
         guard let entries = track.first(path: Box.sampleTablePath + ["stsd"])?.children, entries.count == 1,
-            entries[0].type == "mebx", let handler = track.first("mdia", "hdlr")
+            let handler = track.first("mdia", "hdlr"), Self.handlers.contains(handler.fields.fourCC(at: 8))
         else { return nil }
         (entry, self.handler) = (entries[0], handler)
         header = track.first("mdia", "minf")?.children.first { Self.headers.contains($0.type) }

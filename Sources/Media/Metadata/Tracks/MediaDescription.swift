@@ -29,6 +29,8 @@ public struct VideoDescription: Hashable, Sendable {
     public var isInterlaced: Bool
     /// The order of the fields, as the file declares it; nil where it is not known.
     public var fieldDetail: FieldDetail?
+    /// Whether each picture is one field, and two of them are a frame (H.265 E.3.1, `field_seq_flag`).
+    package var hasFieldPictures = false
     /// Whether the frames' colors are multiplied by alpha; nil where they have no alpha.
     public var alphaMode: AlphaChannelMode?
     /// The color of the frames.
@@ -82,6 +84,10 @@ public struct VideoDescription: Hashable, Sendable {
 
     /// A warning about interlaced video, in one line; nil for progressive video.
     package var interlacedWarning: String? {
+        if hasFieldPictures {
+            return "warning: each picture of the source is one field: the output's pictures are these fields, with "
+                + "half the height of a frame, at twice its rate"
+        }
         guard isInterlaced else { return nil }
         let order = fieldDetail.map { $0.isTopFirst ? " (top field first)" : " (bottom field first)" } ?? ""
         return "warning: the source is interlaced\(order): each frame keeps the alternating lines of its two fields"
@@ -115,7 +121,7 @@ public struct OtherStream: Hashable, Sendable {
     public let index: Int
     /// The kind of its contents.
     public let content: Content
-    /// libavcodec's name of the codec; `unknown` when it has none.
+    /// libavcodec's name of the codec, else the container's four-character code; `unknown` when it has none.
     public let codec: String
     /// The language (ISO 639-2); nil without one.
     public let language: String?
@@ -127,6 +133,10 @@ public struct OtherStream: Hashable, Sendable {
     package let isTimecode: Bool
     /// Whether it has timed metadata (`mebx`).
     package var isTimedMetadata = false
+    /// Whether it belongs to another program than the video, as in a broadcast of several.
+    package var isOfOtherProgram = false
+    /// Whether its samples are encrypted.
+    package var isEncrypted = false
     /// Audio samples per second, and channels; nil when not known, and for other contents.
     package var sampleRate: Int?
     package var channels: Int?
@@ -143,6 +153,9 @@ public struct OtherStream: Hashable, Sendable {
 
     /// Whether its packets are text or metadata, which are shown or hold for a time.
     public var isText: Bool { content == .subtitle || isTimedMetadata }
+
+    /// The reason against a stream of another program.
+    package static let otherProgram = "it belongs to another program than the video"
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

@@ -41,7 +41,10 @@ extension LibAVSource {
             self.demuxer = demuxer
             self.stream = stream
             series = file.series
-            otherStreams = demuxer.otherStreams
+            otherStreams = Self.otherStreams(demuxer, boxes, video: stream)
+            guard !stream.isEncrypted, boxes?.isEncrypted(track: stream.id) != true else {
+                throw MediaError(.unsupported, "\(demuxer.path): its video is encrypted, and no key is known")
+            }
             streamsRead = Self.streamsRead(demuxer, otherStreams, options)
             demuxer.keepOnly(streamsRead)
             sampleEntries = boxes?.sampleEntries(track: stream.id) ?? []
@@ -95,6 +98,26 @@ extension LibAVSource {
                 first
             }
             (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
+            if parameters.codec_id == AV_CODEC_ID_HEVC {
+                video.hasFieldPictures = HEVCConfiguration.baseLayerSets(
+                    HEVCConfiguration(parameters.configuration).nalUnits
+                ).contains { $0.vuiParameters?.fieldSeqFlag ?? false }
+            }
+        }
+
+        /// The other streams, with what only boxes say about them.
+        private static func otherStreams(
+            _ demuxer: Demuxer, _ boxes: SourceBoxes?, video: AVStream
+        ) -> [OtherStream] {
+            demuxer.otherStreams.map { other in
+                guard let boxes, let track = demuxer.stream(other.index)?.pointee.id else { return other }
+                var other = other
+                other.isEncrypted = other.isEncrypted || boxes.isEncrypted(track: track)
+                other.isTimedMetadata =
+                    other.content == .data && !other.isTimecode && !other.isChapterTitles
+                    && boxes.timedMetadata(track: track, video: video.id) != nil
+                return other
+            }
         }
 
         /// The boxes of tracks of timed metadata by stream number.

@@ -40,6 +40,10 @@ package final class LibAVSource: InputReader {
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
+    /// Splits samples of sound that hold several frames, by stream number.
+    private let splitters: [Int: FrameSplitter]
+    /// The frames behind the first one of a sample.
+    private var frames: [MediaPacket] = []
     private var state = State.reading
     /// The configuration of a dropped packet, which the next one gets.
     private var newConfiguration: [UInt8]?
@@ -80,6 +84,7 @@ package final class LibAVSource: InputReader {
         colors = StreamColor(video.color)
         packetMetadata = (opening.stream.codecpar?.pointee.codec_id).flatMap(PacketMetadata.init)
         timeline = opening.demuxer.timeline(opening.streamsRead)
+        splitters = opening.demuxer.splitters(opening.streamsRead)
         self.cancelFlag = cancelFlag
         // Last: deinit, which frees them, does not run when init throws before every property is set.
         guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
@@ -136,6 +141,7 @@ package final class LibAVSource: InputReader {
 
     /// Reads a packet; returns it unless it is decoded or dropped.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
+        if !frames.isEmpty { return .packet(frames.removeFirst()) }
         guard try readUnlessEnded() else {
             if let decoder {
                 _ = decoder.send(nil)
@@ -168,7 +174,9 @@ package final class LibAVSource: InputReader {
         guard let item = MediaPacket(moving: packet, timeBase: base) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
-        return .packet(item)
+        guard let parts = splitters[index]?.frames(of: item), parts.count > 1 else { return .packet(item) }
+        frames = Array(parts.dropFirst())
+        return .packet(parts[0])
     }
 
     /// Whether the temporal level of the video's packet is read; a change of the configuration is kept in any case.
