@@ -148,7 +148,6 @@ import Testing
             ConversionOptions(referenceWhite: 100), ConversionOptions(hlgPeak: 600),
             ConversionOptions(overRange: .extend), ConversionOptions(targetHeadroom: 2),
             ConversionOptions(effects: Effects(exposure: 1, saturation: 0.5, sepia: 0.3)),
-            ConversionOptions(effects: Effects(chromaKey: ChromaKey(cb: 0.1, cr: -0.2, tolerance: 0.2))),
         ] {
             // P3 as the light has it: infinities do not grow over what tables hold.
             for signal in [Self.pq, Self.hlg, SignalDescription(primaries: .displayP3)] {

@@ -113,20 +113,5 @@ extension VulkanTests {
                 )
             }
         }
-
-        @Test("chroma key, premultiplied and straight", arguments: AlphaMode.allCases)
-        func chromaKey(alpha: AlphaMode) throws {
-            let key = ChromaKey(cb: -0.2, cr: -0.25, tolerance: 0.2, softness: 0.3)
-            for target in [PixelFormat.rgba16f, .bgra8, .rgba8] {
-                try expectCorrect(
-                    Conversion(
-                        source: ImageDescription(
-                            format: .nv12, width: 24, height: 18, signal: SignalDescription(transfer: .sRGB)),
-                        target: ImageDescription(
-                            format: target, width: 24, height: 18,
-                            signal: SignalDescription(primaries: .displayP3, transfer: .sRGB), alpha: alpha),
-                        options: ConversionOptions(effects: Effects(chromaKey: key))))
-            }
-        }
     }
 }

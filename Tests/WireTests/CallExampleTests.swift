@@ -51,6 +51,7 @@ import Testing
         try check(GetSessionResult.self)
         try check(ListSessions.self)
         try check(GetFeatures.self)
+        try check(ListEffects.self)
         try check(GetMetrics.self)
     }
 

@@ -102,7 +102,7 @@ import Testing
         let text = Interface.definition
         for method in [
             Probe.method, ListEncoders.method, CreateCompressionSession.method, GetSessionResult.method,
-            ListSessions.method, GetSupportedProperties.method, GetFeatures.method,
+            ListSessions.method, GetSupportedProperties.method, GetFeatures.method, ListEffects.method,
         ] {
             let name = try #require(method.split(separator: ".").last)
             #expect(text.contains("method \(name)("), "\(name)")

@@ -364,7 +364,7 @@ typedef struct hwd_transfer_config {
     size_t size;
     uint32_t width, height;
     hwd_image source, target;
-    const char *options; /* JSON object (TransferOptions) or NULL: {"reference_white": 203} */
+    const char *options; /* JSON object (TransferOptions) or NULL: {"reference_white": 203, "effects": ["exposure:ev=1"]} */
     const char *device;  /* "auto" (NULL), "vulkan", "cpu", or a PCI address */
     int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
     int32_t max_wait_ms; /* for a place, as of a compression session */

@@ -232,6 +232,33 @@ class Property:
 
 
 @dataclass(frozen=True)
+class EffectParameter:
+    """A parameter of an effect; `default` is written as in an effect's text."""
+
+    name: str
+    type: str
+    required: bool
+    description: str
+    default: Optional[str] = None
+    unit: Optional[str] = None
+    minimum: Optional[float] = None
+    maximum: Optional[float] = None
+    values: Optional[List[str]] = None
+
+
+@dataclass(frozen=True)
+class EffectInfo:
+    """An effect of pixel-transfer sessions, as their option `effects` names it."""
+
+    name: str
+    description: str
+    parameters: List[EffectParameter]
+    keeps_highlights: bool
+    cost: str
+    highlights_except: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class RunningSession:
     session: str
     kind: str

@@ -102,6 +102,11 @@ class Daemon:
         found: List[control.Decoder] = control.member(List[control.Decoder], self.call("ListDecoders"), "decoders")
         return found
 
+    def effects(self) -> List[control.EffectInfo]:
+        """The effects of pixel-transfer sessions; needs the feature `effects.list`."""
+        found: List[control.EffectInfo] = control.member(List[control.EffectInfo], self.call("ListEffects"), "effects")
+        return found
+
     def is_hardware_encode_supported(
         self, bit_depth: Optional[int] = None, width: Optional[int] = None, height: Optional[int] = None, codec: str = "hevc"
     ) -> control.HardwareSupport:

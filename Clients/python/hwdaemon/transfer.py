@@ -41,7 +41,8 @@ class TransferSession(Session[TransferLink]):
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
         - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
-        - options: the members of TransferOptions, such as reference_white.
+        - options: the members of TransferOptions, such as reference_white, or effects: ["exposure:ev=1", "sepia"], which need
+          the feature `effects.list`; Daemon.effects() describes them.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """

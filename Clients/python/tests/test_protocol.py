@@ -206,7 +206,7 @@ class ControlTests(unittest.TestCase):
             found = re.search(rf"^method {name}\([^)]*\) -> \((.*?)\)$", definition, re.M | re.S)
             self.assertIsNotNone(found, name)
             self.check(reply, found.group(1) if found else "")
-        self.assertEqual(len(types) - len(inputs), 16)
+        self.assertEqual(len(types) - len(inputs), 18)
 
     def test_examples_of_replies_are_read(self) -> None:
         answers = {name.split(".")[-1]: json.loads(text)["parameters"] for name, text in blocks("answer")}

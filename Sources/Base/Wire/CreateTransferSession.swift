@@ -70,8 +70,12 @@ public enum CreateTransferSession: ControlMethod {
         public var exposure: Double?
         /// 0 is gray, 1 leaves colors unchanged.
         public var saturation: Double?
-        /// Strength of a sepia effect, 0…1.
+        /// Strength of a sepia effect on light, 0…1.
         public var sepia: Double?
+        /// Effects in the order of application, in the grammar of `Effect`; not with the three members before.
+        public var effects: [String]?
+        /// Tables of effects: the texts of .cube files, which effects name by their numbers, from 0 on.
+        public var tables: [String]?
         /// `lanczos`, `bilinear`.
         public var scalingFilter: String?
         /// `coded`, `linear`: the values that are filtered.
@@ -88,7 +92,7 @@ public enum CreateTransferSession: ControlMethod {
         public init() {}
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case dither, exposure, saturation, sepia
+            case dither, exposure, saturation, sepia, effects, tables
             case referenceWhite = "reference_white"
             case hlgPeak = "hlg_peak"
             case overRange = "over_range"

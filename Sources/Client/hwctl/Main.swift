@@ -16,7 +16,7 @@ struct HWCtlMain {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
-                DoctorCommand.self, ProbeCommand.self, PropertiesCommand.self, RunCommand.self,
+                DoctorCommand.self, EffectsCommand.self, ProbeCommand.self, PropertiesCommand.self, RunCommand.self,
                 SessionsCommand.self,
             ])
     }

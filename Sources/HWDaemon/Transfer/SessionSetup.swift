@@ -30,7 +30,7 @@ struct SessionSetup {
         (target.width, target.height) = (targetWidth, targetHeight)
         conversion = Conversion(
             source: try TransferParameters.image(parameters.source, width, height, "source"), target: target,
-            options: try TransferParameters.options(parameters.options))
+            options: try TransferParameters.options(parameters.options, target.signal))
         try conversion.validate()
     }
 

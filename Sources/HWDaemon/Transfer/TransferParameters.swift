@@ -91,8 +91,44 @@ enum TransferParameters {
         return scaling
     }
 
-    /// Parses the options of the conversion.
-    static func options(_ requested: CreateTransferSession.Options?) throws(SessionError) -> ConversionOptions {
+    /// Reads a list of effects and its tables.
+    private static func effects(
+        _ requested: CreateTransferSession.Options, _ target: SignalDescription
+    ) throws(SessionError) -> Effects {
+        var effects = Effects()
+        effects.exposure = requested.exposure ?? effects.exposure
+        effects.saturation = requested.saturation ?? effects.saturation
+        effects.sepia = requested.sepia ?? effects.sepia
+        let texts = requested.effects ?? []
+        let members = [requested.exposure, requested.saturation, requested.sepia]
+        guard requested.effects == nil || members == [nil, nil, nil] else {
+            throw SessionError(
+                .parameter, "options.effects excludes exposure, saturation and sepia, which it can have")
+        }
+        effects.list = try EffectList(texts: texts, .call)
+        let isHDR = target.transfer.isHDR || target.transfer == .linear
+        for effect in effects.list.effects where effect.name == .lut && effect.word("space") == nil && isHDR {
+            let known = CodingSpace.ofLUT.map(\.rawValue).joined(separator: ", ")
+            throw SessionError(
+                .parameter, "the effect lut: with an HDR target, space is needed, which is one of \(known)")
+        }
+        let tables = requested.tables ?? []
+        guard tables.count <= EffectList.maxTables else {
+            throw SessionError(
+                .parameter, "\(tables.count) tables are too many; there may be \(EffectList.maxTables)")
+        }
+        for (number, text) in tables.enumerated() {
+            do throws(SessionError) { effects.tables.append(try CubeTable(text: Array(text.utf8))) } catch {
+                throw SessionError(.parameter, "options.tables[\(number)]: \(error.reason)")
+            }
+        }
+        return effects
+    }
+
+    /// Parses the options of the conversion to a target.
+    static func options(
+        _ requested: CreateTransferSession.Options?, _ target: SignalDescription
+    ) throws(SessionError) -> ConversionOptions {
         var options = ConversionOptions()
         guard let requested else { return options }
         options.referenceWhite = requested.referenceWhite ?? options.referenceWhite
@@ -103,9 +139,7 @@ enum TransferParameters {
         options.dither = requested.dither ?? options.dither
         options.targetHeadroom = requested.targetHeadroom
         options.masteringPeak = requested.masteringPeak
-        options.effects.exposure = requested.exposure ?? options.effects.exposure
-        options.effects.saturation = requested.saturation ?? options.effects.saturation
-        options.effects.sepia = requested.sepia ?? options.effects.sepia
+        options.effects = try effects(requested, target)
         options.scaling = try scaling(requested)
         return options
     }

@@ -48,7 +48,7 @@ struct HWCtl: ParsableCommand {
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
             SegmentsCommand.self, JoinCommand.self, LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
-            PropertiesCommand.self,
+            PropertiesCommand.self, EffectsCommand.self,
             SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])

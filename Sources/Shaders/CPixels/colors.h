@@ -44,7 +44,8 @@ INLINE void multiply(const float *m, int step, pixels *p) {
     p->r = r, p->g = g;
 }
 
-INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
+/// From R'G'B' to light of the target's primaries, where the plan converts through light.
+INLINE void convert_to_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
     if (plan->divides) {
         const vf scale = inverse_of(p->a);
         p->r *= scale, p->g *= scale, p->b *= scale;
@@ -57,9 +58,20 @@ INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, pixels
         // Tone mapping has a table alone.
         amplify(&plan->tone, &own->gain, p);
         multiply(plan->colors, 3, p);
+    }
+}
+
+/// From there to the target's R'G'B'.
+INLINE void convert_from_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
+    if (plan->converts) {
         amplify(&plan->inverse_gain, &own->inverse_gain, p);
         apply_three(&plan->encode, &own->encode, p);
     }
     if (plan->clips_target) clip(p);
     if (plan->multiplies) p->r *= p->a, p->g *= p->a, p->b *= p->a;
+}
+
+INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
+    convert_to_colors(plan, own, p);
+    convert_from_colors(plan, own, p);
 }

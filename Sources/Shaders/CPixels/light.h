@@ -22,7 +22,7 @@ static bool makes_light(const hwd_plan *plan) {
     const hwd_segments *decode = &plan->decode.segments;
     const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root && decode->rows <= LIGHT_ROWS
         && (decode->squares == 0 || decode->squares == LIGHT_SQUARES) && decode->origin == LIGHT_ORIGIN;
-    const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
+    const bool has_more = plan->effect_count > 0 || plan->divides || plan->multiplies || plan->mapping || plan->clips_target
         || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
         || !is_identity(&plan->inverse_gain.curve) || !is_identity(&plan->encode);
     return plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && !plan->source.alpha

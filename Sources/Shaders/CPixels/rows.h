@@ -95,6 +95,7 @@ static float *const *blend_chroma(
 
 #include "mapping.h"
 #include "colors.h"
+#include "effects.h"
 
 /// A row that is converted.
 typedef struct {
@@ -148,8 +149,8 @@ INLINE void convert_pair(
     }
 }
 
-// Vectors of a stretch.
-enum { STRETCH = 128 };
+// Vectors of a stretch; fewer with effects, each of which passes over all of them.
+enum { STRETCH = 128, EFFECT_STRETCH = 32 };
 
 /// Converts the color of a stretch; a function of its own leaves the compiler all registers.
 __attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, pixels *all, int count) {
@@ -162,7 +163,24 @@ __attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, 
     }
 }
 
-/// Converts a stretch in three passes, where the instruction set has too few registers for one.
+/// The same with effects.
+__attribute__((noinline)) static void convert_effects_of(const hwd_plan *shared, pixels *all, int count, int x, int y) {
+    const hwd_plan plan = *shared;
+    const coefficients curves = load_coefficients(&plan);
+    for (int i = 0; i < count; i++) {
+        pixels p = all[i];
+        convert_to_colors(&plan, &curves, &p);
+        all[i] = p;
+    }
+    for (int i = 0; i < plan.effect_count; i++) apply_effect(&plan.effects[i], all, count, x, y);
+    for (int i = 0; i < count; i++) {
+        pixels p = all[i];
+        convert_from_colors(&plan, &curves, &p);
+        all[i] = p;
+    }
+}
+
+/// Converts a stretch in three passes, where there are effects, or the instruction set has too few registers for one.
 INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, int left) {
     pixels all[STRETCH];
     const int count = (left + WIDTH - 1) / WIDTH;
@@ -175,7 +193,8 @@ INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, 
             all[i + 1] = read_pixels(
                 own, from, x + at + WIDTH, left - at - WIDTH, chroma[0][1], chroma[1][1], chroma[2][1]);
     }
-    convert_colors_of(own->plan, all, count);
+    if (own->plan->effect_count > 0) convert_effects_of(own->plan, all, count, x, own->y);
+    else convert_colors_of(own->plan, all, count);
     for (int i = 0; i < count; i++) write_pixels(own, to, x + i * WIDTH, left - i * WIDTH, &all[i]);
 }
 
@@ -189,10 +208,12 @@ INLINE void convert_row(const line *shared, hwd_form from, hwd_form to) {
     own.chroma = chroma;
     const coefficients curves = load_coefficients(&plan);
     int x = 0;
-    if (LEVEL == 0 || (LEVEL == 1 && to != HWD_HALVES)) {
-        for (; x < plan.width; x += STRETCH * WIDTH) {
+    const bool has_effects = plan.effect_count > 0;
+    if (has_effects || LEVEL == 0 || (LEVEL == 1 && to != HWD_HALVES)) {
+        const int most = (has_effects ? EFFECT_STRETCH : STRETCH) * WIDTH;
+        for (; x < plan.width; x += most) {
             const int left = plan.width - x;
-            convert_stretch(&own, from, to, x, left < STRETCH * WIDTH ? left : STRETCH * WIDTH);
+            convert_stretch(&own, from, to, x, left < most ? left : most);
         }
         return;
     }
@@ -271,7 +292,7 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     // Rows of the matrix have the same factor of luma.
     own.luma = to_rgb[0];
     const int from_alpha = plan->source.interleaved ? 2 : 3, to_alpha = plan->target.interleaved ? 2 : 3;
-    own.is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha;
+    own.is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha && !plan->makes_alpha;
     own.orders = plan->mapping ? orders_of(plan->mapping) : 0;
     int pair = first / 2;
     for (int y = start; y < stop && y < plan->height; y++) {

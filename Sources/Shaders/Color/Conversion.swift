@@ -52,11 +52,9 @@ public struct Conversion: Hashable, Sendable {
         try check(effects.exposure, -16...16, "the exposure", "stops")
         try check(effects.saturation, 0...16, "the saturation", "(1 leaves it)")
         try check(effects.sepia, 0...1, "sepia", "(0 leaves it)")
-        if let key = effects.chromaKey {
-            try check(key.cb, -0.5...0.5, "the key's Cb", "of nonlinear chroma")
-            try check(key.cr, -0.5...0.5, "the key's Cr", "of nonlinear chroma")
-            try check(key.tolerance, 0...1.5, "the key's tolerance", "of nonlinear chroma")
-            try check(key.softness, 0.0001...1.5, "the key's softness", "of nonlinear chroma")
+        guard effects.list.isEmpty || !effects.hasMembers else {
+            throw SessionError(
+                .parameter, "exposure, saturation and sepia belong in the list of effects, if there is one")
         }
     }
 

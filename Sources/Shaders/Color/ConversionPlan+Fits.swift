@@ -7,13 +7,21 @@ extension ConversionPlan {
     private func allowedLight(_ value: Double) -> Double {
         let peak = sourceHLG?.peak ?? 1
         guard !conversion.target.isLight else {
-            let gain = max(1, peak * exp2(conversion.options.effects.exposure))
+            let gain = max(1, peak * exp2(conversion.options.effects.exposure) * effectGain)
             return 0.1 * max(value * 0x1p-11, 0x1p-24 / gain)
         }
         let (shown, step) = (value * peak, max(value * peak / 1024, 0x1p-30))
         let slope = (signal(shown + step) - signal(shown)) / step
         // Components of much light that cancel leave their errors in codes of little light.
         return max(min(0.02 / (targetTop * slope), shown * 0.05 * 0x1p-11), 0x1p-28) / peak
+    }
+
+    /// By how much a list of effects may multiply small errors of light, roughly.
+    private var effectGain: Double {
+        guard !conversion.options.effects.list.isEmpty else { return 1 }
+        let (a, b, c) = light.rows
+        let first = [a, b, c].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? 1
+        return min(effects.reduce(max(1, first)) { $0 * max(1, $1.gain) }, 0x1p20)
     }
 
     /// E' of the target for grey light.
@@ -67,7 +75,7 @@ extension ConversionPlan {
     public var isLightBounded: Bool {
         let (source, target) = (conversion.source, conversion.target)
         guard target.isLight, forwardLimit == 1, !keepsValues, sourceHLG == nil, toneMapping == nil,
-            mapping == nil, source.format.isYCbCr
+            mapping == nil, effects.isEmpty, source.format.isYCbCr
         else { return false }
         let rows = light.rows
         let gain = [rows.0, rows.1, rows.2].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? .infinity

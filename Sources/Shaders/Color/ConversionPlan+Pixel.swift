@@ -5,32 +5,35 @@ extension ConversionPlan {
     ///
     /// - Parameter codes: The source's codes, with chroma interpolated at the pixel.
     /// - Parameter alpha: The source's alpha, 0…1; 1 where it has none.
-    public func convert(_ codes: Triple, alpha sourceAlpha: Double) -> (codes: Triple, alpha: Double) {
+    /// - Parameter position: The pixel's column and row.
+    public func convert(
+        _ codes: Triple, alpha sourceAlpha: Double, at position: (x: Int, y: Int) = (0, 0)
+    ) -> (codes: Triple, alpha: Double) {
         var (color, alpha) = (decode(mapping?.map(codes) ?? codes), sourceAlpha)
-        if let key = conversion.options.effects.chromaKey {
-            let chroma = keyMatrix * color
-            alpha *= key.alpha(cb: chroma.y, cr: chroma.z)
-        }
         if unpremultiplies { color = sourceAlpha > 0 ? color / sourceAlpha : .zero }
-        if !keepsValues { color = toTarget(color) }
+        if !keepsValues { (color, alpha) = toTarget(color, alpha, at: position) }
         if premultiplies { color *= alpha }
         return (encode(color), alpha)
     }
 
-    /// Converts the source's R'G'B' to the target's through linear light.
-    private func toTarget(_ value: Triple) -> Triple {
+    /// Converts the source's R'G'B' to the target's through linear light, where effects may change alpha.
+    private func toTarget(
+        _ value: Triple, _ sourceAlpha: Double, at position: (x: Int, y: Int)
+    ) -> (color: Triple, alpha: Double) {
         var color = clipsSource ? value.clamped(lowerBound: .zero, upperBound: .one) : value
+        var alpha = sourceAlpha
         color = lightOfSource(color)
         if let toneMapping { color *= toneMapping.gain(largest: color.max()) }
         color = light * color
+        for effect in effects { (color, alpha) = effect.apply(color, alpha, at: position) }
         if let targetHLG {
             color *= targetHLG.sceneGain(displayLuminance: (targetHLG.luminance * color).sum())
         }
         let transfer = conversion.target.signal.transfer
         color *= inverseScale
         color = [transfer.encode(color.x), transfer.encode(color.y), transfer.encode(color.z)]
-        if clipsTarget { return color.clamped(lowerBound: .zero, upperBound: .one) }
-        return transfer == .pq ? color.clamped(lowerBound: -.one, upperBound: .one) : color
+        if clipsTarget { return (color.clamped(lowerBound: .zero, upperBound: .one), alpha) }
+        return (transfer == .pq ? color.clamped(lowerBound: -.one, upperBound: .one) : color, alpha)
     }
 
     /// Linear light of the source's primaries, reference white at 1, before tone mapping.

@@ -4,7 +4,7 @@ public import HWDModel
 /// The numbers of a conversion, computed once in Double and shared by `ReferenceConverter`, shaders and the CPU path.
 ///
 /// A pixel passes (`mapping`) → `decode` → (clamp) → `forward` → (`mapping.light`) → HLG's OOTF → tone mapping → `light` →
-/// HLG's inverse OOTF → `inverse` → (clamp) → `encode`; steps in parentheses are not in every plan. With `keepsValues` only the first and the last step apply.
+/// `effects` → HLG's inverse OOTF → `inverse` → (clamp) → `encode`; steps in parentheses are not in every plan. With `keepsValues` only the first and the last step apply.
 public struct ConversionPlan: Sendable {
     /// The conversion.
     public let conversion: Conversion
@@ -14,8 +14,10 @@ public struct ConversionPlan: Sendable {
     public let decode: Affine
     /// R'G'B' to the target's codes, not yet rounded.
     public let encode: Affine
-    /// Linear light of the source's primaries to the target's, effects included.
+    /// Linear light of the source's primaries to the target's; linear effects before all others are included.
     public let light: Matrix3
+    /// The other effects, applied to light of the target's primaries.
+    public let effects: [EffectStep]
     /// Whether transfer function and primaries are equal and there is no effect: R'G'B' is neither linearised nor clamped.
     public let keepsValues: Bool
     /// Whether matrix and siting are equal too: samples of each plane are only rescaled.
@@ -38,8 +40,6 @@ public struct ConversionPlan: Sendable {
     public let targetHLG: HLGDisplay?
     /// Tone mapping to the target's peak, if one is requested and the source exceeds it.
     public let toneMapping: ToneMapping?
-    /// Conversion of R'G'B' to Cb and Cr for the chroma key.
-    public let keyMatrix: Matrix3
     /// Whether 8-bit codes are dithered: requested, and the source is deeper.
     public let dithers: Bool
 
@@ -60,14 +60,19 @@ public struct ConversionPlan: Sendable {
         mapping = options.mapping
         decode = options.mapping?.toRGB ?? Self.codesToRGB(source)
         encode = Self.rgbToCodes(target)
-        let effects = options.effects
-        light =
-            effects.matrix(luminance: target.signal.primaries.luminance)
-            * source.signal.primaries.conversion(to: target.signal.primaries)
+        let primaries = source.signal.primaries.conversion(to: target.signal.primaries)
+        var steps = try EffectStep.steps(conversion)
+        if case .matrix(let first)? = steps.first {
+            steps.removeFirst()
+            light = first * primaries
+        } else {
+            light = options.effects.matrix(luminance: target.signal.primaries.luminance) * primaries
+        }
+        effects = steps
         toneMapping = ToneMapping(source.signal.transfer, options)
         keepsValues =
             source.signal.transfer == target.signal.transfer && source.signal.primaries == target.signal.primaries
-            && effects.isNone && toneMapping == nil && mapping == nil
+            && options.effects.isNone && toneMapping == nil && mapping == nil
         let isYCbCr = source.format.isYCbCr && target.format.isYCbCr
         let (from, to) = (source.signal, target.signal)
         rescales =
@@ -77,7 +82,7 @@ public struct ConversionPlan: Sendable {
         clipsTarget = options.overRange == .clip && !keepsValues && !target.isLight
         unpremultiplies =
             source.format.hasAlpha && source.alpha == .premultiplied && (!keepsValues || target.alpha == .straight)
-        let hasAlpha = source.format.hasAlpha || effects.chromaKey != nil
+        let hasAlpha = source.format.hasAlpha || options.effects.list.makesAlpha
         premultiplies =
             hasAlpha && target.alpha == .premultiplied
             && (unpremultiplies || source.alpha == .straight || !keepsValues)
@@ -85,7 +90,6 @@ public struct ConversionPlan: Sendable {
         inverseScale = to.transfer == .pq ? options.referenceWhite / PQ.peak : 1
         sourceHLG = from.transfer == .hlg ? HLGDisplay(options, from.primaries) : nil
         targetHLG = to.transfer == .hlg ? HLGDisplay(options, to.primaries) : nil
-        keyMatrix = (source.format.isYCbCr ? from.matrix : .bt709).fromRGB
         dithers = options.dither && target.format.bitDepth == 8 && source.format.bitDepth > 8
     }
 

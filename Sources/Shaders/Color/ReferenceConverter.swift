@@ -27,7 +27,7 @@ public struct ReferenceConverter: Sendable {
         for y in 0..<height {
             for x in 0..<width {
                 let (codes, alpha) = components(source, x, y)
-                pixels.append(plan.convert(codes, alpha: alpha))
+                pixels.append(plan.convert(codes, alpha: alpha, at: (x, y)))
             }
         }
         guard plan.conversion.target.format.isYCbCr else {

@@ -34,6 +34,7 @@ extension Broker {
             case ListSessions.method:
                 connection.reply(with: ListSessions.Reply(sessions: sessions.list(for: connection.peer.uid)))
             case GetFeatures.method: connection.reply(ProtocolFeatures.encodedReply)
+            case ListEffects.method: connection.reply(Self.effectsReply)
             case GetMetrics.method:
                 connection.reply(with: GetMetrics.Reply(metrics: context.metrics.text(present)))
             default:
@@ -44,6 +45,9 @@ extension Broker {
             connection.reply(error)
         }
     }
+
+    private static let effectsReply = VarlinkReply.constant(
+        ListEffects.Reply(effects: EffectTable.rows.map { EffectInfo($0, .call) }))
 
     /// The error for a method that is not implemented, by the reason.
     private static func unknown(_ method: String) -> VarlinkError {

@@ -17,6 +17,8 @@ struct ConvertCommand: ParsableCommand {
               hwctl convert in.f16 out.p010 --size 3840x2160 --from rgba16f --to p010 --from-primaries p3 \\
                   --transfer hlg --to-primaries 2020 --matrix 2020
               hwctl convert in.p010 out.p010 --size 3840x2160 --to-size 1920x1080 --from p010 --to p010
+              hwctl convert in.f16 out.f16 --size 3840x2160 --from rgba16f --to rgba16f \\
+                  --effect exposure:ev=1 --effect lut:file=look.cube,space=pq
               hwctl convert - - --size 1280x720 --from nv12 --to bgra8 <in.yuv | ffplay -f rawvideo -pixel_format bgra \\
                   -video_size 1280x720 -
 
@@ -70,7 +72,7 @@ struct ConvertCommand: ParsableCommand {
         var exposure: Double?
         @Option(parsing: .unconditional, help: "Saturation; 0 is gray, 1 leaves it unchanged.")
         var saturation: Double?
-        @Option(parsing: .unconditional, help: "Sepia strength from 0 to 1.")
+        @Option(parsing: .unconditional, help: "Sepia of light, 0 to 1; --effect sepia is the usual one.")
         var sepia: Double?
         @Flag(help: "Dither when a deeper source is converted to 8 bits.")
         var dither = false
@@ -133,6 +135,9 @@ struct ConvertCommand: ParsableCommand {
     @OptionGroup(title: "Conversion options")
     var conversion: Conversion
 
+    @OptionGroup(title: "Effects")
+    var effects: EffectArguments
+
     @Option(
         help: ArgumentHelp(
             "What converts: auto, vulkan, cpu, or the PCI address of a GPU as listed by hwctl probe.",
@@ -166,6 +171,10 @@ struct ConvertCommand: ParsableCommand {
         if isWhole, let target = scaling.dimensions, !PictureSizeText.canScale(dimensions, target) {
             throw ValidationError("--to-size is up to 8 times larger or smaller than --size.")
         }
+        let hasMembers = conversion.exposure != nil || conversion.saturation != nil || conversion.sepia != nil
+        if !effects.effects.isEmpty, hasMembers {
+            throw ValidationError("--effect excludes --exposure, --saturation and --sepia: name them in --effect.")
+        }
         try OptionCheck.json(json, output: output)
     }
 
@@ -177,6 +186,7 @@ struct ConvertCommand: ParsableCommand {
             }
             var options = conversion.options
             scaling.apply(to: &options)
+            try effects.request()?.apply(to: &options)
             let size = scaling.dimensions
             let parameters = CreateTransferSession.Parameters(
                 width: width, height: height, targetWidth: size?.width, targetHeight: size?.height, source: source,

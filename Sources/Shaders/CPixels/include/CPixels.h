@@ -88,6 +88,46 @@ typedef struct {
     float scale;        ///< 1 / the largest code
 } hwd_mapping;
 
+/// Codings of light for an effect.
+typedef enum {
+    HWD_LINEAR,
+    HWD_SRGB,
+    HWD_GAMMA24,
+    HWD_PQ,
+    HWD_HLG,
+    HWD_ACESCCT
+} hwd_space;
+
+typedef struct {
+    hwd_space space;
+    float white;               ///< PQ: the factor on light
+    float weights[3];          ///< HLG: of R, G and B in luminance
+    float peak, gamma;         ///< HLG: of its OOTF
+} hwd_coding;
+
+typedef enum {
+    HWD_MATRIX,      ///< numbers: a 3x3 matrix by rows
+    HWD_CODED,       ///< the same, of coded values
+    HWD_CDL,         ///< numbers: slope, offset and power of R, G and B, saturation; flag: clamp
+    HWD_VIGNETTE,    ///< numbers: intensity, the center's x and y, the factor on squared distances
+    HWD_CURVE,       ///< table: for each of `size` pieces its start, scale and four factors of a polynomial
+    HWD_KEY,         ///< numbers: Cb, Cr, similarity, 1 / blend; flag: alpha is 0 or 1
+    HWD_DESPILL,     ///< numbers: amount; size: the channel
+    HWD_LINE_LUT,    ///< numbers: low and scale of R, G and B; table: `size` rows of R, G, B; flag: scale headroom
+    HWD_CUBE_LUT,    ///< the same with size³ rows, red fastest
+    HWD_BACKGROUND   ///< numbers: light of R, G and B
+} hwd_effect_kind;
+
+/// An effect on light; `coding` is that of HWD_CODED, HWD_CDL and tables.
+typedef struct {
+    hwd_effect_kind kind;
+    bool flag;
+    int size;
+    float numbers[10];
+    hwd_coding coding;
+    const float *table;
+} hwd_effect;
+
 /// A conversion's parameters; `to_rgb` … `from_rgb` are in order of application.
 typedef struct {
     int level;                  ///< the instruction set that the curves are made for, as `hwd_level` returns it
@@ -103,6 +143,9 @@ typedef struct {
     hwd_gain gain;              ///< curve.pairs NULL: none
     hwd_gain tone;              ///< the same, applied after `gain`
     float colors[9];
+    const hwd_effect *effects;  ///< applied to light after `colors`
+    int effect_count;
+    bool makes_alpha;           ///< effects may make pixels transparent
     bool is_bounded;            ///< half floats cannot overflow: no clamp is needed
     hwd_gain inverse_gain;      ///< curve.pairs NULL: none
     hwd_curve encode;

@@ -5,8 +5,6 @@ public import HWDColor
 public import HWDModel
 
 /// Converts on the CPU with the loops of `CPixels` and the numbers of a `ConversionPlan`; threads share the rows.
-///
-/// Conversions with a chroma key, which are rare, use `ReferenceConverter`.
 public final class CPUConverter: PixelConverter {
     /// For example "CPU, AVX-512, 4 threads".
     public let device: String
@@ -46,7 +44,6 @@ public final class CPUConverter: PixelConverter {
         try Self.check(source.map(\.stride), from, "source")
         try Self.check(target.map(\.stride), to, "target")
         if plan.rescales { return rescale(source, target) }
-        if plan.conversion.options.effects.chromaKey != nil { return try convertSlowly(source, target) }
         let sources = source.map {
             hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
         }
@@ -105,29 +102,6 @@ public final class CPUConverter: PixelConverter {
         if to.format.componentCount == 4, from.format.componentCount == 3 {
             let plane = target[to.format.place(3).plane]
             for row in 0..<to.height { memset(plane.base + row * plane.stride, 255, to.width) }
-        }
-    }
-
-    private func convertSlowly(_ source: [PlaneView], _ target: [MutablePlaneView]) throws(SessionError) {
-        let (from, to) = (plan.conversion.source, plan.conversion.target)
-        var picture = Picture(from.format, width: from.width, height: from.height)
-        for plane in source.indices {
-            let row = from.format.rowBytes(plane: plane, width: from.width)
-            for line in 0..<from.format.rows(plane: plane, height: from.height) {
-                let bytes = UnsafeRawBufferPointer(
-                    start: source[plane].base + line * source[plane].stride, count: row)
-                picture.planes[plane].replaceSubrange(line * row..<(line + 1) * row, with: bytes)
-            }
-        }
-        let result = try ReferenceConverter(plan.conversion).convert(picture)
-        for plane in target.indices {
-            let row = to.format.rowBytes(plane: plane, width: to.width)
-            for line in 0..<to.format.rows(plane: plane, height: to.height) {
-                result.planes[plane].withUnsafeBytes { bytes in
-                    guard let base = bytes.baseAddress else { return }
-                    memcpy(target[plane].base + line * target[plane].stride, base + line * row, row)
-                }
-            }
         }
     }
 }

@@ -2,13 +2,16 @@
 internal import CHWDPixels
 internal import Glibc
 internal import HWDColor
+internal import HWDModel
 
 /// Owner of the tables that a `hwd_plan` points to.
 final class CurveTables {
     private var memory: [UnsafeMutablePointer<Float>] = []
     private var mapped: UnsafeMutablePointer<hwd_mapping>?
+    private var effects: UnsafeMutablePointer<hwd_effect>?
 
     deinit {
+        effects?.deallocate()
         for table in memory { free(table) }
         mapped?.deallocate()
     }
@@ -25,6 +28,24 @@ final class CurveTables {
         }
         memory.append(table)
         return UnsafePointer(table)
+    }
+
+    /// Numbers as they are; nil where memory ran out.
+    func numbers(_ values: [Float]) -> UnsafePointer<Float>? {
+        guard let start = malloc(max(values.count, 1) * 4) else { return nil }
+        let table = start.bindMemory(to: Float.self, capacity: values.count)
+        table.update(from: values, count: values.count)
+        memory.append(table)
+        return UnsafePointer(table)
+    }
+
+    /// A plan's effects for loops; called once.
+    func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
+        guard !steps.isEmpty else { return nil }
+        let place = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
+        for (index, step) in steps.enumerated() { place[index] = hwd_effect(step, self) }
+        effects = place
+        return UnsafePointer(place)
     }
 
     /// A fit's segments; arguments of an odd curve are magnitudes.
@@ -159,6 +180,9 @@ extension hwd_plan {
             Float(rows.0.x), Float(rows.0.y), Float(rows.0.z), Float(rows.1.x), Float(rows.1.y), Float(rows.1.z),
             Float(rows.2.x), Float(rows.2.y), Float(rows.2.z)
         )
+        effects = tables.effects(plan.effects)
+        effect_count = Int32(plan.effects.count)
+        makes_alpha = plan.conversion.options.effects.list.makesAlpha
         if let display = plan.targetHLG {
             inverse_gain.weights = Self.floats(display.luminance)
             inverse_gain.curve = tables.octaves(

@@ -6,10 +6,10 @@ internal import HWDModel
 struct ShaderParameters {
     /// The shader and its specialization constants.
     let key: PipelineStore.Key
-    /// The uniform buffer `Parameters`: sixteen vectors of four, and the mapping.
+    /// The uniform buffer `Parameters`: thirteen vectors of four, and the mapping.
     let uniform: [Float]
     /// Numbers of `uniform`.
-    static let uniformSize = 64 + SignalMapping.tableSize
+    static let uniformSize = 52 + SignalMapping.tableSize
     /// The texel buffer `table`.
     let tables: [Float]
 
@@ -42,7 +42,6 @@ struct ShaderParameters {
             plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
             target.signal.transfer == .linear, plan.sourceHLG != nil, plan.targetHLG != nil,
             target.signal.transfer == .pq, plan.toneMapping != nil,
-            plan.conversion.options.effects.chromaKey != nil,
             plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
         ]
         let siting = source.signal.siting.offset
@@ -67,12 +66,9 @@ struct ShaderParameters {
             let rows = map.matrix.rows
             return row(rows.0, map.offset.x) + row(rows.1, map.offset.y) + row(rows.2, map.offset.z)
         }
-        let chroma = plan.keyMatrix.rows
-        let key = plan.conversion.options.effects.chromaKey ?? ChromaKey(cb: 0, cr: 0)
         let step = Double(ConversionPlan.forwardEntries - 1) / plan.forwardLimit
         let rescaling = plan.rescaling
         return rows(plan.decode) + rows(Affine(plan.light)) + rows(plan.encode)
-            + row(chroma.1, -key.cb) + row(chroma.2, -key.cr) + row([key.tolerance, 1 / key.softness, 0])
             + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
             + row(rescaling.factor) + row(rescaling.offset)
             + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize))

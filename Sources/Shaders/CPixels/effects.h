@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Applies effects to light; included by rows.h.
+#include "powers.h"
+
+static void apply_cdl(const hwd_effect *effect, pixels *p) {
+    const float *slope = effect->numbers, *offset = slope + 3, *power = slope + 6, saturation = slope[9];
+    encode_light(&effect->coding, p);
+    vf *values[3] = {&p->r, &p->g, &p->b};
+    for (int i = 0; i < 3; i++) {
+        vf x = *values[i] * slope[i] + offset[i];
+        if (effect->flag) x = within(x);
+        if (power[i] != 1) x = choose(x > splat(0), power_of(x, power[i]), x);
+        *values[i] = x;
+    }
+    static const float luma[3] = {0.2126f, 0.7152f, 0.0722f};
+    const vf y = weigh(luma, p);
+    p->r = y + saturation * (p->r - y), p->g = y + saturation * (p->g - y), p->b = y + saturation * (p->b - y);
+    if (effect->flag) clip(p);
+    decode_light(&effect->coding, p);
+}
+
+static void apply_vignette(const hwd_effect *effect, pixels *p, int x, int y) {
+    const float *n = effect->numbers;
+    vf across;
+    for (int k = 0; k < WIDTH; k++) across[k] = (float)(x + k) + 0.5f - n[1];
+    const float down = (float)y + 0.5f - n[2];
+    const vf cosine = 1 / (1 + (across * across + down * down) * n[3]);
+    const vf gain = 1 - n[0] * (1 - cosine * cosine);
+    p->r *= gain, p->g *= gain, p->b *= gain;
+}
+
+static vf curve_value(const hwd_effect *effect, vf x) {
+    vf value = x;
+    for (int i = 0; i < effect->size; i++) {
+        const float *piece = effect->table + 6 * i;
+        const vf t = (x - piece[0]) * piece[1];
+        const vf own = piece[2] + t * (piece[3] + t * (piece[4] + t * piece[5]));
+        // The piece after the first one begins at the same point.
+        value = i == 0 ? own : choose(x > piece[0], own, value);
+    }
+    return value;
+}
+
+static void apply_key(const hwd_effect *effect, pixels *p) {
+    const float *n = effect->numbers;
+    const vf r = encode_srgb(within(p->r)), g = encode_srgb(within(p->g)), b = encode_srgb(within(p->b));
+    const vf y = 0.2126f * r + (0.7152f * g + 0.0722f * b);
+    const vf cb = (b - y) * (1 / 1.8556f) - n[0], cr = (r - y) * (1 / 1.5748f) - n[1];
+    const vf distance = square_root((cb * cb + cr * cr) * 0.5f);
+    p->a *= effect->flag ? choose(distance > n[2], splat(1), splat(0)) : within((distance - n[2]) * n[3]);
+}
+
+static void apply_despill(const hwd_effect *effect, pixels *p) {
+    vf *own = effect->size == 0 ? &p->r : effect->size == 1 ? &p->g : &p->b;
+    const vf others = effect->size == 0 ? p->g + p->b : effect->size == 1 ? p->r + p->b : p->r + p->g;
+    *own -= effect->numbers[0] * at_least(*own - others * 0.5f, splat(0));
+}
+
+/// The place of values in a table of one axis: the lower entry and the part of the way to the next.
+INLINE vi place_of(const hwd_effect *effect, int channel, vf x, vf *part) {
+    const float *n = effect->numbers;
+    const vf steps = at_most(at_least((x - n[channel]) * n[3 + channel], splat(0)), splat((float)(effect->size - 1)));
+    const vi index = least(whole(steps), (vi){0} + (effect->size - 2));
+    *part = steps - number(index);
+    return index;
+}
+
+INLINE vf entries(const float *table, vi index) {
+    vf values;
+    for (int k = 0; k < WIDTH; k++) values[k] = table[index[k]];
+    return values;
+}
+
+static void look_up_lines(const hwd_effect *effect, pixels *p) {
+    vf *values[3] = {&p->r, &p->g, &p->b};
+    for (int i = 0; i < 3; i++) {
+        vf part;
+        const vi index = place_of(effect, i, *values[i], &part) * 3 + i;
+        const vf low = entries(effect->table, index);
+        *values[i] = low + part * (entries(effect->table + 3, index) - low);
+    }
+}
+
+INLINE vi select_index(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
+
+/// Tetrahedral: from a corner of a cell along the axes, the largest part first.
+static void look_up_cube(const hwd_effect *effect, pixels *p) {
+    vf r, g, b;
+    const int size = effect->size;
+    const vi red = place_of(effect, 0, p->r, &r), green = place_of(effect, 1, p->g, &g);
+    const vi blue = place_of(effect, 2, p->b, &b);
+    const vi across = (vi){0} + 3, down = (vi){0} + 3 * size, deep = (vi){0} + 3 * size * size;
+    const vi first = red * 3 + (green * (3 * size) + blue * (3 * size * size)), last = first + across + down + deep;
+    const vf largest = at_least(at_least(r, g), b), smallest = at_most(at_most(r, g), b);
+    const vf middle = at_least(at_most(at_least(r, g), b), at_most(r, g));
+    const vi top = select_index(r == largest, across, select_index(g == largest, down, deep));
+    // The axis of the smallest part, another one than `top`.
+    const vi bottom = select_index(
+        (b == smallest) & (top != deep), deep, select_index((g == smallest) & (top != down), down, across));
+    const vi second = first + top, third = last - bottom;
+    const vf weights[4] = {1 - largest, largest - middle, middle - smallest, smallest};
+    vf *values[3] = {&p->r, &p->g, &p->b};
+    for (int i = 0; i < 3; i++) {
+        const float *table = effect->table + i;
+        *values[i] = weights[0] * entries(table, first) + (weights[1] * entries(table, second)
+            + (weights[2] * entries(table, third) + weights[3] * entries(table, last)));
+    }
+}
+
+static void apply_table(const hwd_effect *effect, pixels *p) {
+    vf headroom = splat(1);
+    if (effect->flag) {
+        headroom = at_least(at_least(at_least(p->r, p->g), p->b), splat(1));
+        p->r /= headroom, p->g /= headroom, p->b /= headroom;
+    }
+    encode_light(&effect->coding, p);
+    if (effect->kind == HWD_CUBE_LUT) look_up_cube(effect, p);
+    else look_up_lines(effect, p);
+    // PQ and HLG have no codes below 0.
+    if (effect->coding.space == HWD_PQ || effect->coding.space == HWD_HLG)
+        p->r = at_least(p->r, splat(0)), p->g = at_least(p->g, splat(0)), p->b = at_least(p->b, splat(0));
+    decode_light(&effect->coding, p);
+    p->r *= headroom, p->g *= headroom, p->b *= headroom;
+}
+
+static void apply_coded(const hwd_effect *effect, pixels *p) {
+    encode_light(&effect->coding, p);
+    multiply(effect->numbers, 3, p);
+    decode_light(&effect->coding, p);
+}
+
+static void apply_curve(const hwd_effect *effect, pixels *p) {
+    p->r = curve_value(effect, p->r), p->g = curve_value(effect, p->g), p->b = curve_value(effect, p->b);
+}
+
+static void apply_background(const hwd_effect *effect, pixels *p) {
+    const float *n = effect->numbers;
+    const vf rest = 1 - p->a;
+    p->r = p->r * p->a + n[0] * rest, p->g = p->g * p->a + n[1] * rest, p->b = p->b * p->a + n[2] * rest;
+    p->a = splat(1);
+}
+
+/// Applies an effect to vectors of pixels, of which the first begins at column x of row y.
+static void apply_effect(const hwd_effect *effect, pixels *all, int count, int x, int y) {
+#define APPLY(call) \
+    for (int i = 0; i < count; i++) call; \
+    break
+    switch (effect->kind) {
+    case HWD_MATRIX: APPLY(multiply(effect->numbers, 3, &all[i]));
+    case HWD_CODED: APPLY(apply_coded(effect, &all[i]));
+    case HWD_CDL: APPLY(apply_cdl(effect, &all[i]));
+    case HWD_VIGNETTE: APPLY(apply_vignette(effect, &all[i], x + i * WIDTH, y));
+    case HWD_CURVE: APPLY(apply_curve(effect, &all[i]));
+    case HWD_KEY: APPLY(apply_key(effect, &all[i]));
+    case HWD_DESPILL: APPLY(apply_despill(effect, &all[i]));
+    case HWD_LINE_LUT:
+    case HWD_CUBE_LUT: APPLY(apply_table(effect, &all[i]));
+    case HWD_BACKGROUND: APPLY(apply_background(effect, &all[i]));
+    }
+#undef APPLY
+}

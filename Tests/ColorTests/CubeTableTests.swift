@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
+import HWDColor
+import HWDModel
+import Testing
+
+/// Tables of .cube files.
+@Suite struct CubeTableTests {
+    /// A strong look, with values outside 0…1.
+    static func look(_ c: Triple) -> Triple {
+        [
+            1.1 * pow(c.x, 1.2) - 0.02 + 0.1 * c.y * c.z, 0.95 * pow(c.y, 0.9) + 0.05 * c.x * c.x,
+            0.9 * pow(c.z, 1.1) + 0.1 * (1 - c.x) * c.y,
+        ]
+    }
+
+    /// The text of a three-dimensional table.
+    static func text(_ size: Int, _ function: (Triple) -> Triple, head: String = "", end: String = "\n") -> [UInt8]
+    {
+        var lines = ["TITLE \"a # in a title\"", "# a comment", "LUT_3D_SIZE \(size)"]
+        if !head.isEmpty { lines.append(head) }
+        for blue in 0..<size {
+            for green in 0..<size {
+                for red in 0..<size {
+                    let value = function(Triple(Double(red), Double(green), Double(blue)) / Double(size - 1))
+                    lines.append("\(value.x) \(value.y) \(value.z)")
+                }
+            }
+        }
+        return Array((lines.joined(separator: end) + end).utf8)
+    }
+
+    static func read(_ text: String) throws -> CubeTable { try CubeTable(text: Array(text.utf8)) }
+
+    @Test("A look of 33 entries on PQ, and identities, keep highlights")
+    func highlights() throws {
+        let wanted: [Triple] = [
+            [0.121376, 0.233197, 0.105010], [0.651761, 0.147482, 0.027619], [0.010400, 0.608015, 0.085716],
+            [4.393093, 2.066931, 0.470474], [0.000004, 0.288235, 0.669384],
+        ]
+        let plan = try EffectTests.plan(
+            ["lut:table=0,space=pq"], tables: [CubeTable(text: Self.text(33, Self.look))])
+        for (input, wanted) in zip(EffectTests.inputs, wanted) {
+            let got = plan.convert(input, alpha: 1).codes
+            // The table's values are fp32.
+            for channel in 0..<3 { #expect(abs(got[channel] - wanted[channel]) <= 2e-6 * max(1, wanted.max())) }
+        }
+        for size in [17, 65] {
+            let identity = try CubeTable(text: Self.text(size) { $0 })
+            for space in ["pq", "acescct"] {
+                let plan = try EffectTests.plan(["lut:table=0,space=\(space)"], tables: [identity])
+                for light in [4.0, 20, 49] {
+                    let got = plan.convert([light, light / 2, 0.5], alpha: 1).codes
+                    #expect(abs(got.x - light) <= light * 1e-4, "\(space) \(size): \(got)")
+                }
+            }
+        }
+    }
+
+    @Test("Display-coded tables end at 1, unless headroom is scaled")
+    func headroom() throws {
+        let half = try CubeTable(text: Self.text(2) { $0 * 0.5 })
+        func result(_ words: String) throws -> Triple {
+            try EffectTests.plan(["lut:table=0,space=linear\(words)"], tables: [half]).convert([4, 2, 0], alpha: 1)
+                .codes
+        }
+        #expect(try result("") == [0.5, 0.5, 0])
+        #expect(try result(",headroom=scale") == [2, 1, 0])
+    }
+
+    @Test("Domains, which differ between channels")
+    func domains() throws {
+        let head = "DOMAIN_MIN -0.5 0 0\r\nDOMAIN_MAX 2 1.5 4"
+        let table = try CubeTable(
+            text: Self.text(5, { ($0 * [2.5, 1.5, 4] + [-0.5, 0, 0]) * 0.5 }, head: head, end: "\r\n"))
+        #expect(table.low == [-0.5, 0, 0] && table.high == [2, 1.5, 4])
+        let plan = try EffectTests.plan(["lut:table=0,space=linear"], tables: [table])
+        let pairs: [(Triple, Triple)] = [
+            ([1.5, 1, 3], [0.75, 0.5, 1.5]), ([-0.25, 0.2, 0.1], [-0.125, 0.1, 0.05]), ([3, 3, 5], [1, 0.75, 2]),
+        ]
+        for (input, wanted) in pairs {
+            EffectTests.expect(plan.convert(input, alpha: 1).codes, wanted, "\(input)")
+        }
+    }
+
+    @Test("One-dimensional tables have a curve for each channel")
+    func lines() throws {
+        let table = try Self.read("LUT_1D_SIZE 3\n0 0 1\n0.25 0.5 0.5\n1 1 0\n")
+        let plan = try EffectTests.plan(["lut:table=0,space=linear"], tables: [table])
+        EffectTests.expect(plan.convert([0.25, 0.25, 0.75], alpha: 1).codes, [0.125, 0.25, 0.25], "lines")
+    }
+
+    @Test(
+        "Unusual texts that are read",
+        arguments: [
+            "\u{FEFF}LUT_1D_SIZE 2\r\n0 0 0\r\n1 1 1\r\n", "lut_1d_size 2\r0 0 0\r1 1 1",
+            "# x\nUNKNOWN_WORD 5\nLUT_1D_SIZE 2\n\t+0 0.0 0e0  # black\n1 1 1 and more\n\n\n",
+            "LUT_1D_SIZE 2\nLUT_1D_INPUT_RANGE 0 1\n0 0 0\n1 1 1",
+        ])
+    func unusual(text: String) throws {
+        let table = try Self.read(text)
+        #expect(table.size == 2 && table.values == [0, 0, 0, 1, 1, 1] && table.low == .zero && table.high == .one)
+    }
+
+    @Test(
+        "Broken texts are refused with the line",
+        arguments: [
+            ("", "has no size"), ("0 0 0\n1 1 1\n", "has no size"), ("LUT_1D_SIZE 2\n0 0 0\n", "has 1 rows, not 2"),
+            ("LUT_1D_SIZE 2\n0 0 0\n1 1 1\n1 1 1\n", "line 4: there are too many rows"),
+            ("LUT_1D_SIZE 2\n0 0 nan\n1 1 1\n", "line 2: '0 0 nan' is not three numbers"),
+            ("LUT_1D_SIZE 2\nnan 0 0\n1 1 1\n", "line 2: nan is not a number"),
+            ("LUT_1D_SIZE 2\n0 0 1e99\n1 1 1\n", "line 2:"), ("LUT_1D_SIZE 2\n0 0\n1 1 1\n", "line 2:"),
+            ("LUT_1D_SIZE 2\n0,5 0 0\n1 1 1\n", "line 2:"), ("LUT_1D_SIZE 2\n0 0 0\nEND\n", "line 3:"),
+            ("LUT_1D_SIZE 2\nLUT_3D_SIZE 2\n", "line 2: a second size"),
+            ("LUT_3D_SIZE 130\n", "line 1: the size is 130"),
+            ("LUT_3D_SIZE 1\n", "line 1: the size is 1"), ("LUT_1D_SIZE 65537\n", "line 1:"),
+            ("LUT_1D_SIZE 2\nDOMAIN_MIN 1 1 1\n0 0 0\n1 1 1\n", "domain is empty"),
+        ])
+    func broken(text: String, reason: String) throws {
+        let error = #expect(throws: SessionError.self) { try Self.read(text) }
+        #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+    }
+}
