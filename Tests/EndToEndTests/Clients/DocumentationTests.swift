@@ -58,10 +58,12 @@ import Testing
         #expect(inCatalogue.sorted() == (program + functions).sorted())
         let photo = try Self.samples("Tests/SampleApp/Sources/FirstPhoto/FirstPhoto.swift")
         #expect(try photo.count == 1 && Self.shown(Self.images) == photo)
+        let movie = try Self.samples("Tests/SampleApp/Sources/FirstMovie/FirstMovie.swift")
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
-        #expect(clients.allSatisfy { (program + photo + functions).contains($0) })
+        #expect(clients.allSatisfy { (program + photo + movie + functions).contains($0) })
         #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
+        #expect(clients.contains(movie.first ?? ""))
     }
 
     @Test("The statuses in the catalogue are those of the library")
