@@ -109,10 +109,11 @@ import Testing
         let probed = String(
             decoding: try run([
                 "ffprobe", "-v", "error", "-show_entries",
-                "stream=color_primaries,sample_aspect_ratio:stream_side_data=rotation:stream_tags=language", "-of",
+                "stream=sample_aspect_ratio:stream_side_data=rotation:stream_tags=language", "-of",
                 "default=nw=1", path,
             ]), as: UTF8.self)
-        for line in ["color_primaries=smpte432", "sample_aspect_ratio=4:3", "rotation=-90", "TAG:language=fra"] {
+        #expect(track.entries[0].color == MovieColor(primaries: 12, transfer: 1, matrix: 1, isFullRange: false))
+        for line in ["sample_aspect_ratio=4:3", "rotation=-90", "TAG:language=fra"] {
             #expect(probed.contains(line), "\(probed)")
         }
     }
