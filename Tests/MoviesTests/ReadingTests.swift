@@ -59,7 +59,7 @@ struct Recipe: CustomTestStringConvertible {
         arguments: [
             "bbb_720p.mp4", "bbb_720p_main10.mp4", "bframes.mp4", "fps240.mp4", "two_tracks.mp4",
             "alpha_prores4444.mov", "alpha_qtrle.mov", "bbb_alpha.mov", "hlg.mov", "pq.mov", "two_entries.mov",
-            "entries/422.mov", "entries/codec.mov", "entries/depth.mov", "entries/size.mov",
+            "entries/422.mov", "entries/depth.mov", "entries/size.mov",
         ])
     func committedFiles(_ name: String) throws { #expect(try compare(Clips.path(name)) > 2) }
 
@@ -99,6 +99,7 @@ struct Recipe: CustomTestStringConvertible {
         #expect(hdr.masteringDisplay?.count == 24 && hdr.contentLight?.count == 4)
     }
 
+    /// libavformat leaves out the samples of the second entry, which has another codec.
     @Test("Each packet states its sample entry")
     func entries() throws {
         let movie = try Movie(path: Clips.path("entries/codec.mov"))
