@@ -276,6 +276,7 @@ let package = Package(
         .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(
             name: "CodingTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],

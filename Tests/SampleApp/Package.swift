@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import PackageDescription
 
-// An app of the kind that links HWClient and HWImages. Its targets have names that any app might use: a package graph may hold a
+// An app of the kind that links HWClient, HWImages and HWMovies. Its targets have names that any app might use: a package graph may hold a
 // target name only once, so this package does not resolve if HWDaemon takes one of them.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility"),
@@ -32,5 +32,8 @@ let package = Package(
         .executableTarget(
             name: "first-photo", dependencies: [.product(name: "HWImages", package: "hwdaemon")],
             path: "Sources/FirstPhoto", swiftSettings: settings),
+        .executableTarget(
+            name: "first-movie", dependencies: [.product(name: "HWMovies", package: "hwdaemon")],
+            path: "Sources/FirstMovie", swiftSettings: settings),
     ]
 )

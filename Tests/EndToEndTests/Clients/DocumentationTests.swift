@@ -58,11 +58,13 @@ import Testing
         #expect(inCatalogue.sorted() == (program + functions).sorted())
         let photo = try Self.samples("Tests/SampleApp/Sources/FirstPhoto/FirstPhoto.swift")
         #expect(try photo.count == 1 && Self.shown(Self.images) == photo)
+        let movie = try Self.samples("Tests/SampleApp/Sources/FirstMovie/FirstMovie.swift")
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
         let app = try Self.samples("Tests/SampleApp/Sources/SampleApp/Encode.swift")
-        #expect(app.count == 1 && clients.allSatisfy { (program + photo + functions + app).contains($0) })
+        #expect(app.count == 1 && clients.allSatisfy { (program + photo + movie + functions + app).contains($0) })
         #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
+        #expect(clients.contains(movie.first ?? ""))
     }
 
     @Test("The statuses in the catalogue are those of the library")

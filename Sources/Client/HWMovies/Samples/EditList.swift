@@ -11,6 +11,13 @@ public struct MovieEdit: Hashable, Sendable {
     ///
     /// Others than 0 and 1 are not applied: packets have the times of speed 1.
     public var rate: Int32
+
+    /// An edit, as the properties state.
+    public init(duration: UInt64, mediaTime: Int64?, rate: Int32) {
+        self.duration = duration
+        self.mediaTime = mediaTime
+        self.rate = rate
+    }
 }
 
 /// What an edit shows, in ticks of the track.

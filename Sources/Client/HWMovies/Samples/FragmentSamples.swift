@@ -29,6 +29,7 @@ struct FragmentSamples: Sendable {
     private let offset: UInt64
     private var checkpoints: [(time: Int64, offset: UInt64)] = []
     private static let stride = 64
+    private static let tooLarge = BoxError("the times or sizes of a fragment are too large")
 
     /// Which fields a row has, in this order.
     private struct Fields: Hashable {
@@ -81,35 +82,30 @@ struct FragmentSamples: Sendable {
         self.defaults = defaults
         (offset, self.start) = (start, origin.time)
         (end, endOffset) = (origin.time, start)
+        guard origin.time >= 0, origin.time < greatestTime else { throw Self.tooLarge }
         try measure()
     }
 
     /// Sums up the rows.
     private mutating func measure() throws(BoxError) {
-        let tooLarge = BoxError("the times or sizes of a fragment are too large")
         guard fields.rowSize > 0 else {
             let (bytes, overflow) = UInt64(count).multipliedReportingOverflow(by: UInt64(defaults.size))
             let (last, exceeds) = offset.addingReportingOverflow(bytes)
             let (ticks, isLong) = Int64(count).multipliedReportingOverflow(by: Int64(defaults.duration))
-            guard !overflow, !exceeds, !isLong, ticks < greatestTime else { throw tooLarge }
+            guard !overflow, !exceeds, !isLong, ticks < greatestTime else { throw Self.tooLarge }
             (end, endOffset) = (start + ticks, last)
-            return try check()
+            return
         }
         var (time, place) = (start, offset)
         checkpoints.reserveCapacity(count / Self.stride + 1)
         for sample in 0..<count {
             if sample.isMultiple(of: Self.stride) { checkpoints.append((time, place)) }
             let (next, overflow) = place.addingReportingOverflow(UInt64(size(sample)))
-            guard !overflow else { throw tooLarge }
+            guard !overflow else { throw Self.tooLarge }
             (time, place) = (time + Int64(duration(sample)), next)
             leastShift = min(leastShift, shift(sample))
         }
         (end, endOffset) = (time, place)
-        try check()
-    }
-
-    private func check() throws(BoxError) {
-        guard start >= 0, end < greatestTime else { throw BoxError("the times of a fragment are too large") }
     }
 
     private func word(_ sample: Int, _ field: Int) -> UInt32 {

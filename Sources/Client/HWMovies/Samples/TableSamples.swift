@@ -34,8 +34,11 @@ struct TableSamples: Sendable {
         for row in 0..<durations.rowCount {
             times.append(time)
             let samples = Int64(durations.start(row + 1) - durations.start(row))
-            let (sum, overflow) = time.addingReportingOverflow(samples * Int64(durations.value(row)))
-            guard !overflow, sum < greatestTime else { throw BoxError("the times of the samples are too large") }
+            let (ticks, isLong) = samples.multipliedReportingOverflow(by: Int64(durations.value(row)))
+            let (sum, overflow) = time.addingReportingOverflow(ticks)
+            guard !isLong, !overflow, sum < greatestTime else {
+                throw BoxError("the times of the samples are too large")
+            }
             time = sum
         }
         rowTimes = times

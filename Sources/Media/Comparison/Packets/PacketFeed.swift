@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
 internal import HWDEdits
 internal import HWDLibAVReading
 internal import HWDMetadata

@@ -3,7 +3,7 @@ internal import CHWDLibAV
 package import HWDBoxes
 internal import HWDHEVC
 internal import HWDLibAV
-package import HWDMetadata
+internal import HWDMetadata
 
 /// The NAL units at the start of an HEVC stream: its parameter sets, and the SEI messages before its first picture.
 ///
