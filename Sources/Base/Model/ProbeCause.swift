@@ -139,7 +139,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
                 later ?? "journalctl -u hwdaemon -p warning"
             )
         case .noEncoder: Self.noEncoder(pciID)
-        case .noDecoder: ("this card cannot decode HEVC", "hwctl probe --table")
+        case .noDecoder: ("a newer card decodes it; here software does", "hwctl probe --table")
         case .busy: ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
         case .quirk: Self.quirk(fixedIn, later)
         case .permission: (group.map { "let the daemon's user join the group \($0), which owns the node" }, nil)
