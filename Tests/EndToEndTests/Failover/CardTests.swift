@@ -40,7 +40,7 @@ extension EndToEndFaults.Failover {
             let server = try TestDaemon(
                 "--set", "HardwareStallTimeout=\(stall)",
                 environment: SimulatedDriver.card(personality, state: state).merging(more) { $1 })
-            return (server, try Hardware.probe(server))
+            return (server, try EndToEnd.Hardware.probe(server))
         }
 
         private static func check(_ decoder: Decoder, _ reference: [UInt8], _ name: Comment) {
