@@ -9,11 +9,9 @@ import signal
 import subprocess
 import time
 
-# What CUDA tries and does without: links to its nodes, names of its threads, a library that a debugger would have it load, sockets
-# by which processes share memory.
-HARMLESS = re.compile(r'"(/dev/char/|/proc/self/task/\d+/comm|/dev/shm/cuda_injection|/root/\.nv|/[^"]*/\.nv/|/tmp/nvidia-mps)'
-                      r'|^(socket|connect)\(')
-REFUSAL = re.compile(r"= -1 (EACCES|EPERM|ENOSYS)|SIGSYS")
+from gpu_checks.traces import HARMLESS, calls
+
+REFUSAL = re.compile(r"= -1 (EACCES|EPERM|ENOSYS)|^--- SIGSYS")
 
 
 def md5(path):
@@ -36,8 +34,9 @@ class Decoding:
         if not self.find():
             return
         works = [self.decode(name) for name in self.facts if name != "long"]
-        if not any(works):
+        if not all(works):
             self.diagnose()
+        if not any(works):
             return
         self.compare_speed()
         self.kill()
@@ -103,21 +102,25 @@ class Decoding:
 
     # ---- speed and memory ----
 
-    def session(self):
-        """The running decompression session; None without one."""
+    def sessions(self):
+        """The decompression sessions that the daemon lists."""
         status, output, _ = self.check.run("hwctl", "sessions", "--json")
         try:
             sessions = json.loads(output)["sessions"] if status == 0 else []
         except (ValueError, KeyError):
             sessions = []
-        return next((session for session in sessions if session["kind"] == "decompression"), None)
+        return [session for session in sessions if session["kind"] == "decompression"]
 
-    def watch(self, process):
+    def next_session(self, old):
+        """The running session, apart from those that are about to end; None without one."""
+        return next((session for session in self.sessions() if session["pid"] not in old), None)
+
+    def watch(self, process, old):
         """The most memory of the worker, in KiB by the names of proc_pid_status(5), and its processor time in seconds."""
         peak, ticks, pid = {}, 0, None
         while process.poll() is None:
             if pid is None:
-                session = self.session()
+                session = self.next_session(old)
                 pid = session and session["pid"]
             try:
                 if pid:
@@ -138,9 +141,10 @@ class Decoding:
         frames = self.facts["long"]["frames"]
         for hardware in ("require", "off"):
             words = ["hwctl", "decode", "-q", "--no-progress", "--hardware", hardware, str(self.clips / "long.mp4"), "-"]
+            old = {session["pid"] for session in self.sessions()}
             before = time.monotonic()
             process = subprocess.Popen(words, env=self.check.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            peak, processor = self.watch(process)
+            peak, processor = self.watch(process, old)
             seconds, errors = time.monotonic() - before, process.stderr.read().decode(errors="replace").strip()
             name = "hardware" if hardware == "require" else "software"
             self.report[f"speed {name}"] = {"seconds": seconds, "processor_seconds": processor, "memory_kib": peak}
@@ -153,16 +157,22 @@ class Decoding:
     def kill(self):
         """Kills the worker once it has decoded a picture; the session must go on with the same pictures."""
         check, target = self.check, self.check.work / "killed.yuv"
+        old = {session["pid"] for session in self.sessions()}
         process = subprocess.Popen(self.command("long", target, "--hardware", "require"), env=check.environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         killed = None
         while process.poll() is None and killed is None:
-            session = self.session()
+            session = self.next_session(old)
             if session and session["frames_out"] > 0:
                 os.kill(session["pid"], signal.SIGKILL)
                 killed = session["pid"]
-        output, errors = process.communicate(timeout=90)
-        is_same = process.returncode == 0 and md5(target) == self.facts["long"]["md5"]
+            time.sleep(0.02)
+        try:
+            output, errors = process.communicate(timeout=90)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+        is_same = process.returncode == 0 and target.exists() and md5(target) == self.facts["long"]["md5"]
         target.unlink(missing_ok=True)
         self.report["kill"] = {"killed": killed, "is_same": is_same}
         check.result("decoder recovery", killed is not None and is_same,
@@ -173,7 +183,7 @@ class Decoding:
     # ---- the sandbox ----
 
     def trace(self):
-        """Lists what the sandbox refuses while a clip is decoded."""
+        """Lists what the sandbox refuses while a clip is decoded, and how many calls that was."""
         check = self.check
         strace = check.programs / "strace"
         if not strace.exists():
@@ -185,9 +195,8 @@ class Decoding:
         check.stop_daemon()
         text = file.read_text(errors="replace") if file.exists() else ""
         refused = {}
-        for line in text.splitlines():
-            if REFUSAL.search(line):
-                call = re.sub(r"^\d+ +", "", line)
+        for call in calls(text):
+            if REFUSAL.search(call):
                 refused[call] = refused.get(call, 0) + 1
         other = [call for call in refused if not HARMLESS.search(call)]
         self.report["refused"] = refused

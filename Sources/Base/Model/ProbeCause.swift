@@ -24,7 +24,9 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case driverHung = "driver_hung"
     /// The driver started, and has no HEVC encoder.
     case noEncoder = "no_encoder"
-    /// The encoder is in use, or at its limit.
+    /// The card has no such decoder.
+    case noDecoder = "no_decoder"
+    /// The encoder or decoder is in use, or at its limit.
     case busy
     /// A quirk of the catalogue excludes the driver.
     case quirk
@@ -137,6 +139,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
                 later ?? "journalctl -u hwdaemon -p warning"
             )
         case .noEncoder: Self.noEncoder(pciID)
+        case .noDecoder: ("a newer card decodes it; here software does", "hwctl probe --table")
         case .busy: ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
         case .quirk: Self.quirk(fixedIn, later)
         case .permission: (group.map { "let the daemon's user join the group \($0), which owns the node" }, nil)

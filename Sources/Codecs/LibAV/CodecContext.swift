@@ -59,10 +59,7 @@ package final class CodecContext {
         let code = av_hwdevice_ctx_create(
             &pointer.pointee.hw_device_ctx, interface.deviceType, name, nil, 0)
         guard code < 0 else { return }
-        if interface == .nvdec, let reason = NVDEC.reason(LibAVLog.errors) {
-            throw LibAVError("\(what): \(reason.text)", isTransient: reason.isTransient)
-        }
-        throw LibAVError(what, code)
+        throw interface == .nvdec ? NVDEC.error(what, code) : LibAVError(what, code)
     }
 
     /// Opens the codec.

@@ -128,7 +128,8 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
     private func noteSoftwareFallback(from interface: CodecInterface) {
         work.withLock { work in
             // The complaints so far are about a context that did not open, and not about the packet.
-            let failure = work.hardwareFailure ?? work.complaints.last?.text
+            let limit = interface == .nvdec ? NVDEC.reason(LibAVLog.errors)?.text : nil
+            let failure = limit ?? work.hardwareFailure ?? work.complaints.last?.text
             (work.hardwareFailure, work.complaints) = (nil, [])
             work.softwareReason =
                 "libavcodec gets no \(interface.name) surfaces for this stream" + (failure.map { " (\($0))" } ?? "")

@@ -7,10 +7,12 @@ public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
     /// Whether the same call may succeed later.
     public let isTransient: Bool
+    /// Whether the hardware lacks what is wanted.
+    public let isUnsupported: Bool
 
     /// - Parameter code: libav's error; 0 for a failure that libav has no code for.
-    init(_ what: String, _ code: Int32 = 0, isTransient: Bool = false) {
-        self.isTransient = isTransient
+    init(_ what: String, _ code: Int32 = 0, isTransient: Bool = false, isUnsupported: Bool = false) {
+        (self.isTransient, self.isUnsupported) = (isTransient, isUnsupported)
         guard code < 0 else {
             description = what
             return

@@ -20,21 +20,39 @@ package enum LibAVLog {
         set { verbose.store(newValue, ordering: .relaxed) }
     }
 
+    /// Whether messages that say what hardware lacks are kept like errors; false at first.
+    static var keepsLimits: Bool {
+        get { limits.load(ordering: .relaxed) }
+        set { limits.store(newValue, ordering: .relaxed) }
+    }
+
     private static let verbose = Atomic<Bool>(false)
+    private static let limits = Atomic<Bool>(false)
+    /// The beginnings of messages, by their contexts.
+    private static let begun = Mutex<[UInt: String]>([:])
+    private static let maxBegun = 16
     private static let lines = Mutex<[String]>([])
-    private static let keptLines = 4
+    private static let keptLines = 12
     private static let lineSize = 512
 
     private static let installed: Void = av_log_set_callback { source, level, format, arguments in
-        guard level <= AV_LOG_ERROR || (LibAVLog.isVerbose && level <= AV_LOG_INFO) else { return }
+        let mayBeLimit = level == AV_LOG_VERBOSE && LibAVLog.keepsLimits
+        guard level <= AV_LOG_ERROR || mayBeLimit || (LibAVLog.isVerbose && level <= AV_LOG_INFO) else { return }
         // va_list is imported as optional on x86-64, where it is a pointer, and as non-optional on arm64.
         let optionalArguments: CVaListPointer? = arguments
         guard let arguments = optionalArguments else { return }
-        var printPrefix: Int32 = 1
+        let context = UInt(bitPattern: source)
+        let beginning = LibAVLog.begun.withLock { $0.removeValue(forKey: context) }
+        var printPrefix: Int32 = beginning == nil ? 1 : 0
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: LibAVLog.lineSize) { line in
             guard let start = line.baseAddress else { return }
             av_log_format_line2(source, level, format, arguments, start, Int32(line.count), &printPrefix)
-            LibAVLog.take(String(cString: start), from: source, isError: level <= AV_LOG_ERROR)
+            let text = (beginning ?? "") + String(cString: start)
+            if mayBeLimit {
+                if LogFinding.isLimit(text) { LibAVLog.keep(LibAVLog.withoutAddress(text)) }
+            } else if !LibAVLog.wait(text, context, isContinued: beginning != nil) {
+                LibAVLog.take(text, from: source, isError: level <= AV_LOG_ERROR)
+            }
         }
     }
 
@@ -81,9 +99,25 @@ package enum LibAVLog {
         let text = withoutAddress(line)
         guard !text.isEmpty else { return }
         if let source { listener(of: source)?.handleMessage(text, from: source) }
+        keep(text)
+    }
+
+    private static func keep(_ text: String) {
         lines.withLock { kept in
             kept.append(text)
             if kept.count > keptLines { kept.removeFirst() }
+        }
+    }
+
+    /// Keeps the beginning of a message until the rest comes; false for a whole one.
+    private static func wait(_ text: String, _ context: UInt, isContinued: Bool) -> Bool {
+        guard text.utf8.last != UInt8(ascii: "\n"), text.utf8.count < lineSize,
+            isContinued || LogFinding.isBegun(text)
+        else { return false }
+        return begun.withLock { begun in
+            guard begun.count < maxBegun else { return false }
+            begun[context] = text
+            return true
         }
     }
 

@@ -32,8 +32,19 @@ package enum LogFinding: Hashable, Sendable {
     // ff_vaapi_decode_issue log each libva call that fails: "Failed to create …", "… upload …", "… end picture …: 1 (…)".
     private static let failedCall = ": Failed to "
 
-    // libavutil/cuda_check.h, ff_cuda_check: "… failed -> CUDA_ERROR_UNKNOWN: unknown error".
+    /// Whether a message continues in the next one of its context, as those of failed calls of CUDA do.
+    package static func isBegun(_ message: String) -> Bool { message.hasSuffix(beginning) }
+
+    /// Whether a message of level `AV_LOG_VERBOSE` says what hardware lacks, which no error says.
+    package static func isLimit(_ message: String) -> Bool { limits.contains(where: message.contains) }
+
+    // libavutil/cuda_check.h, ff_cuda_check: "… failed", then " -> CUDA_ERROR_UNKNOWN: unknown error", then the line's end.
+    private static let beginning = " failed"
     private static let failedCUDA = " failed -> CUDA_ERROR"
+
+    // libavcodec/nvdec.c, nvdec_test_capabilities.
+    package static let lacksCodec = "Hardware is lacking required capabilities"
+    private static let limits = [lacksCodec, " not within range from ", " exceeds maximum of "]
 
     // libavcodec/hevcdec.c, hevc_decode_frame: "hardware accelerator failed to decode picture" when the accelerator's
     // end_frame returns an error.

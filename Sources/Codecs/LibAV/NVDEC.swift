@@ -8,6 +8,7 @@ internal import HWDSystem
 enum NVDEC {
     /// Prepares this process for CUDA on a card alone, which is then CUDA's first device; must precede CUDA's start.
     static func select(_ node: String) {
+        LibAVLog.keepsLimits = true
         // Decoding compiles nothing for the GPU, so nothing is kept in the home folder either.
         setenv("CUDA_CACHE_DISABLE", "1", 1)
         setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1)
@@ -27,13 +28,21 @@ enum NVDEC {
         return present.firstIndex(of: minor)
     }
 
-    /// Why CUDA or the decoder failed, by libav's messages; nil for what the messages do not tell.
-    static func reason(_ messages: [String]) -> (text: String, isTransient: Bool)? {
+    /// The error of a failed call, with the reason by libav's messages, where they tell one.
+    static func error(_ what: String, _ code: Int32 = 0) -> LibAVError {
+        guard let reason = reason(LibAVLog.errors) else { return LibAVError(what, code) }
+        return LibAVError(
+            "\(what): \(reason.text)", isTransient: reason.words == outOfMemory,
+            isUnsupported: reason.words == LogFinding.lacksCodec)
+    }
+
+    /// Why CUDA or the decoder failed, by libav's messages, and the words that told; nil for what the messages do not tell.
+    static func reason(_ messages: [String]) -> (text: String, words: String)? {
         for (words, text) in known {
             guard let message = messages.first(where: { $0.contains(words) }) else { continue }
-            return (text ?? oldDriver(lacking: message), words == outOfMemory)
+            return (text ?? oldDriver(lacking: message), words)
         }
-        return messages.last.map { ($0, false) }
+        return messages.last.map { ($0, "") }
     }
 
     private static let outOfMemory = "CUDA_ERROR_OUT_OF_MEMORY"
@@ -51,6 +60,7 @@ enum NVDEC {
         ("CUDA_ERROR_NO_DEVICE", "CUDA finds no device that this process may use"),
         ("CUDA_ERROR_INVALID_DEVICE", "CUDA finds no device that this process may use"),
         ("CUDA_ERROR_ECC_UNCORRECTABLE", "the GPU's memory has an error (ECC)"),
+        (LogFinding.lacksCodec, "this GPU has no such decoder"),
     ]
 
     /// The first driver with every function that a version of libavcodec opens, by the interface's headers it is built with in Debian.

@@ -142,17 +142,21 @@ public final class ReferenceDecoder {
         switch codec.send(packet) {
         case .taken: break
         case .full: throw LibAVError("libavcodec refuses a packet", clibav_again())
-        case .failed(let code): throw LibAVError("libavcodec refuses a packet", code)
+        case .failed(let code): throw failure("libavcodec refuses a packet", code)
         }
         while true {
             switch codec.receive(frame.pointer) {
             case .needsInput, .ended: return
-            case .failed(let code): throw LibAVError("libavcodec cannot decode a picture", code)
+            case .failed(let code): throw failure("libavcodec cannot decode a picture", code)
             case .frame:
                 defer { av_frame_unref(frame.pointer) }
                 try take()
             }
         }
+    }
+
+    private func failure(_ what: String, _ code: Int32) -> LibAVError {
+        interface == .nvdec ? NVDEC.error(what, code) : LibAVError(what, code)
     }
 
     /// The samples of the received frame, copied from its surface where it has one.

@@ -193,6 +193,11 @@ struct HardwareProbe {
                     return trial(entry, limits, hardware, node: name, file: file)
                 }
             }
+            // Which decoders a card has is found by trying them; that it lacks what no session uses explains nothing.
+            if candidate.path.cause == .noDecoder {
+                guard candidate.entry.servesSessions else { continue }
+                candidate.path.claimed = false
+            }
             paths.append(candidate.path)
             if candidate.path.verified { verified.append(candidate) }
         }
@@ -202,7 +207,7 @@ struct HardwareProbe {
         node.description.reason = works ? nil : Self.reason(paths, isCard ? .decode : .encode)
         if !works {
             let claimed = paths.first { $0.operation == (isCard ? .decode : .encode) && $0.claimed }
-            node.description.cause = claimed.map(\.cause) ?? .noEncoder
+            node.description.cause = claimed.map(\.cause) ?? (isCard ? .noDecoder : .noEncoder)
             if verifier.isBusy { (node.description.state, node.description.cause) = (.busy, .busy) }
         }
         if let file = node.fileDescriptor,

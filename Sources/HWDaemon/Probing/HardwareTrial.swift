@@ -79,7 +79,7 @@ struct HardwareTrial {
             return Verifier.Fault(
                 reason: pattern.compare(found) ?? "frame \(different.offset) differs from what software decodes")
         } catch {
-            return Verifier.Fault(reason: "decoding failed: \(error.reason)", isBusy: error.isBusy)
+            return Verifier.Fault(decoding: error)
         }
     }
 }

@@ -41,9 +41,13 @@ public struct JudgeError: Error, Hashable, Sendable {
     public let reason: String
     /// Whether the device was merely in use, or at its limit.
     public let isBusy: Bool
+    /// Whether the device has no such decoder.
+    public let isUnsupported: Bool
 
     /// An error with its reason.
-    public init(_ reason: String, isBusy: Bool = false) { (self.reason, self.isBusy) = (reason, isBusy) }
+    public init(_ reason: String, isBusy: Bool = false, isUnsupported: Bool = false) {
+        (self.reason, self.isBusy, self.isUnsupported) = (reason, isBusy, isUnsupported)
+    }
 }
 
 /// A decoded picture: planar 4:2:0 samples in packed rows, each in 16 bits whatever the bit depth.

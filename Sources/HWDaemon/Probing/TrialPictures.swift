@@ -59,7 +59,7 @@ extension TrialPicture {
         guard let stream else { return Verifier.Fault(reason: "the picture to verify it with is damaged") }
         let found: [JudgedPicture]
         do throws(JudgeError) { found = try judge.decode(stream, node: node) } catch {
-            return Verifier.Fault(reason: "decoding failed: \(error.reason)", isBusy: error.isBusy)
+            return Verifier.Fault(decoding: error)
         }
         guard let picture = found.first, found.count == 1 else {
             return Verifier.Fault(reason: "1 frame was coded and \(found.count) came back")

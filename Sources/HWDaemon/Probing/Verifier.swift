@@ -11,6 +11,16 @@ struct Verifier {
         var reason: String
         /// Whether the device was merely in use, or at its limit.
         var isBusy = false
+        /// The known cause; nil for others.
+        var cause: ProbeCause?
+
+        init(reason: String, isBusy: Bool = false) { (self.reason, self.isBusy) = (reason, isBusy) }
+
+        /// The fault of a decoder that returned an error.
+        init(decoding error: JudgeError) {
+            self.init(reason: "decoding failed: \(error.reason)", isBusy: error.isBusy)
+            if error.isUnsupported { cause = .noDecoder }
+        }
     }
 
     static let noDecoder = "there is no decoder to verify it with"
@@ -96,7 +106,8 @@ struct Verifier {
         result(of: id) { soFar in
             let fault = trial(soFar)
             return ProbeRecord.Result(
-                id: id, verified: fault == nil, reason: fault?.reason, passing: fault?.isBusy == true ? .busy : nil)
+                id: id, verified: fault == nil, reason: fault?.reason, passing: fault?.isBusy == true ? .busy : nil,
+                cause: fault?.cause)
         }
     }
 

@@ -28,7 +28,8 @@ private struct LibAVJudge: StreamJudge {
                 JudgedPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes)
             }
         } catch {
-            throw JudgeError(error.description, isBusy: error.isTransient)
+            throw JudgeError(
+                error.description, isBusy: error.isTransient, isUnsupported: error.isUnsupported)
         }
     }
 }

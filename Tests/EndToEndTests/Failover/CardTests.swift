@@ -40,7 +40,7 @@ extension EndToEndFaults.Failover {
             let server = try TestDaemon(
                 "--set", "HardwareStallTimeout=\(stall)",
                 environment: SimulatedDriver.card(personality, state: state).merging(more) { $1 })
-            return (server, try Hardware.probe(server))
+            return (server, try EndToEnd.Hardware.probe(server))
         }
 
         private static func check(_ decoder: Decoder, _ reference: [UInt8], _ name: Comment) {
@@ -114,7 +114,7 @@ extension EndToEndFaults.Failover {
             arguments: [
                 ("no-device", "CUDA finds no device"), ("gpu-memory-1", "the GPU has no memory left"),
                 ("fail-init", "CUDA_ERROR_UNKNOWN"), ("wrong-samples", "differs from what software decodes"),
-                ("decode-wrong-at-1", "frame"), ("8-bit-only", "decoding failed"),
+                ("decode-wrong-at-1", "came back wrong"),
             ])
         func reasons(_ personality: String, _ words: String) throws {
             let state = try Scratch()
@@ -127,6 +127,19 @@ extension EndToEndFaults.Failover {
                     specification: [.requireHardwareDecoder: .bool(true)])
             }
             #expect(refused?.reason.contains(words) == true, "\(refused?.reason ?? "")")
+        }
+
+        @Test("A card that lacks a decoder does not claim it, and does the rest")
+        func lacks() throws {
+            let state = try Scratch()
+            let (server, found) = try Self.probed("8-bit-only", state: state)
+            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" }
+            #expect(paths.map(\.claimed) == [true, false] && paths.map(\.verified) == [true, false], "\(paths)")
+            #expect(
+                paths.last?.reason?.contains("this GPU has no such decoder") == true
+                    && found.nodes.first?.reason == nil)
+            let decoder = try Decoder(server.daemon, try Self.stream(.i010, in: server.folder))
+            #expect(!decoder.session.created.usingHardware)
         }
 
         @Test("Without NVIDIA's libraries the node says so, and CUDA is not asked")

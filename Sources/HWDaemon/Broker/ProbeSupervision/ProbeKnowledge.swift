@@ -74,8 +74,10 @@ struct ProbeKnowledge {
     /// Nodes with paths that are claimed and not verified yet.
     var untriedNodes: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
 
-    /// Whether any node is being verified.
-    var isVerifying: Bool { !verifying.isEmpty }
+    /// Whether a node is being verified that sessions of a kind may use; NVIDIA's cards only decode.
+    func isVerifying(for kind: SessionKind) -> Bool {
+        verifying.contains { kind != .compression || CodecInterface(node: $0) == .vaapi }
+    }
 
     /// What sessions need to know about Vulkan.
     var vulkanHints: VulkanHints {
@@ -125,7 +127,8 @@ struct ProbeKnowledge {
         var description = node.description
         if description.state == .ready, !node.untried.isEmpty, verifying.contains(description.node) {
             description.state = .verifying
-            description.reason = "its HEVC encoder is still being verified; try again in a moment"
+            let codec = CodecInterface(node: description.node) == .nvdec ? "decoder" : "encoder"
+            description.reason = "its HEVC \(codec) is still being verified; try again in a moment"
         }
         return description
     }

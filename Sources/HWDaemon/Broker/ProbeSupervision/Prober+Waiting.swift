@@ -33,7 +33,9 @@ extension Prober {
         whenKnown { [weak self] snapshot in
             guard let self else { return }
             retryTemporaryFailures()
-            guard knowledge.isVerifying, !kind.hasVerifiedHardware(in: snapshot) else { return body(snapshot) }
+            guard knowledge.isVerifying(for: kind), !kind.hasVerifiedHardware(in: snapshot) else {
+                return body(snapshot)
+            }
             let waiter = HardwareWaiter(kind, body)
             waiters.append(waiter)
             _ = loop.after(isRequired ? Self.requiredHardwareWait : Self.preferredHardwareWait) { [weak self] in
@@ -44,11 +46,12 @@ extension Prober {
         }
     }
 
-    /// Resumes the sessions that have verified hardware now, or all of them if nothing is being verified.
+    /// Resumes the sessions that have verified hardware now, and those for which nothing is being verified.
     func resumeWaiters() {
         guard !waiters.isEmpty, let snapshot = knowledge.published else { return }
-        let isSettled = !knowledge.isVerifying
-        let served = waiters.filter { isSettled || $0.kind.hasVerifiedHardware(in: snapshot) }
+        let served = waiters.filter { waiter in
+            !knowledge.isVerifying(for: waiter.kind) || waiter.kind.hasVerifiedHardware(in: snapshot)
+        }
         waiters.removeAll { waiter in served.contains { $0 === waiter } }
         for waiter in served { waiter.resume(snapshot) }
     }

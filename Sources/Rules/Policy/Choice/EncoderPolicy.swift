@@ -122,7 +122,9 @@ public enum EncoderPolicy {
     private static func isBusy(_ snapshot: ProbeSnapshot, _ failures: [CodecFailure]) -> Bool {
         if !failures.isEmpty { return failures.contains(where: \.isTransient) }
         return !snapshot.encoders.contains(where: \.hardware)
-            && snapshot.nodes.contains { $0.state == .verifying || $0.state == .busy }
+            && snapshot.nodes.contains {
+                ($0.state == .verifying || $0.state == .busy) && CodecInterface(node: $0.node) == .vaapi
+            }
     }
 
     /// Why no hardware encoder can serve the request: the failures and full GPUs, otherwise the findings of the probe.
