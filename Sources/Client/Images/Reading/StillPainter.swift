@@ -49,24 +49,39 @@ package struct StillPainter {
     package func picture(
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?
     ) throws -> (Samples, PictureColor) {
-        // Squares of 2x2 samples share chroma; a part that cuts them is decoded with what they need.
-        var wide = part
-        if let part {
-            wide?.x -= part.x & 1
-            wide?.y -= part.y & 1
-            wide?.width += part.x & 1
-            wide?.height += part.y & 1
-        }
-        let sheet = try StillSheet(id, part: wide, in: input)
+        let sheet =
+            try part.map { part in try self.sheet(id, around: part) } ?? StillSheet(id, part: nil, in: input)
+        let wide = sheet.region
         if sheet.exceeds420 {
-            let exact = wide == part ? sheet : try StillSheet(id, part: part, in: input)
+            let exact = part == nil || wide == part ? sheet : try StillSheet(id, part: part, in: input)
             return (.rgb(try rgbCanvas(exact, part, alpha)), sheet.color)
         }
         let canvas = try canvas(sheet, wide, alpha, nil)
-        let size = part ?? PixelRect(width: canvas.width, height: canvas.height)
-        let crop = PixelRect(
-            x: (part?.x ?? 0) & 1, y: (part?.y ?? 0) & 1, width: size.width, height: size.height)
+        let shown = part ?? wide
+        let crop = PixelRect(x: shown.x - wide.x, y: shown.y - wide.y, width: shown.width, height: shown.height)
         return (.yCbCr(canvas, crop: crop), sheet.color)
+    }
+
+    /// Samples around a part whose chroma those of the part are interpolated from.
+    private static let margin = 4
+
+    /// The plan of a part with the samples around it that share its chroma: whole squares of 2x2, and a margin where that
+    /// needs no other coded picture.
+    private func sheet(_ id: UInt32, around part: PixelRect) throws(ImageError) -> StillSheet {
+        let picture = try input.naming { () throws(HEIFError) in try input.file.picture(id) }
+        let shown = PixelRect(width: picture.shownWidth, height: picture.shownHeight)
+        guard shown.intersection(part) == part else { return try StillSheet(id, part: part, in: input) }
+        func enlarged(_ margin: Int) -> PixelRect {
+            let (left, top) = (max(0, part.x - margin) & ~1, max(0, part.y - margin) & ~1)
+            let right = min(shown.width, (part.maxX + margin + 1) & ~1)
+            let bottom = min(shown.height, (part.maxY + margin + 1) & ~1)
+            return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
+        }
+        let near = try StillSheet(id, part: enlarged(0), in: input)
+        guard let far = try? StillSheet(id, part: enlarged(Self.margin), in: input),
+            far.plan.items.count == near.plan.items.count
+        else { return near }
+        return far
     }
 
     /// Paints a picture whose pieces are 4:2:0, or become it, in one color.

@@ -8,6 +8,8 @@ internal import HWDModel
 struct StillSheet {
     let plan: DecodePlan
     let picture: PictureDescription
+    /// The part of the shown picture.
+    let region: PixelRect
     /// The color of the result.
     let color: PictureColor
     /// The color of most pieces: in an overlay that of the first, for `colr` of an overlay describes the result.
@@ -21,6 +23,7 @@ struct StillSheet {
         (plan, picture) = try input.naming { () throws(HEIFError) in
             (try file.plan(id, region: part, from: source), try file.picture(id))
         }
+        region = part ?? PixelRect(width: plan.width, height: plan.height)
         let coded = file.firstCoded(of: picture)
         color = try input.color(of: picture, coded: coded)
         let isOverlay = plan.steps.contains { if case .fill = $0 { true } else { false } }
