@@ -190,6 +190,12 @@ extension EndToEnd {
                 socket: server.socket)
             let line = "the GPU is not used because --preset was given; --speed works for both"
             #expect(plain.status == 0 && plain.errors.contains(line), "\(plain.errors)")
+            let verified = try Programs.hwctl(
+                ["encode", "-y", clip.path, server.folder.path("out.mov")], socket: server.socket)
+            let first = try #require(verified.errorLines.first)
+            #expect(
+                first.hasPrefix("hwctl: encoding in hardware: HWSim 1.0 full") && first.hasSuffix(", verified"),
+                "\(verified.errors)")
         }
 
         @Test("A GPU is chosen by its node")
