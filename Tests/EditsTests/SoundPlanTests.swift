@@ -69,6 +69,32 @@ import Testing
                 == .leftOut(".mov holds no opus, and libavcodec has no AAC encoder"))
     }
 
+    @Test func theLastSoundAloneIsAnError() throws {
+        let abilities = SoundPlan.Abilities(
+            holds: { index, _ in index == 1 }, decodes: { $0 == 1 }, isLossless: { _ in false },
+            encodes: { _ in true })
+        func track(_ index: Int, _ codec: String) -> OtherStream {
+            OtherStream(
+                index: index, content: .audio, codec: codec, language: nil, isPicture: false,
+                isChapterTitles: false, isTimecode: false)
+        }
+        let tracks = [track(1, "aac"), track(2, "apac")]
+        let plan = try SoundPlan(tracks, .mov, SoundOptions(), abilities, path: "in.mov")
+        #expect(plan.treatments[1] == .copied)
+        #expect(plan.treatments[2] == .leftOut(".mov holds no apac, and libavcodec cannot decode apac"))
+        let second = options { $0.track = .number(2) }
+        #expect(throws: MediaError.self) { try SoundPlan(tracks, .mov, second, abilities, path: "in.mov") }
+        var other = track(3, "aac")
+        other.isOfOtherProgram = true
+        let programs = try SoundPlan([tracks[0], other], .mov, SoundOptions(), abilities, path: "in.ts")
+        #expect(programs.treatments[3] == .leftOut(OtherStream.otherProgram))
+        var encrypted = tracks[0]
+        encrypted.isEncrypted = true
+        #expect(throws: MediaError.self) {
+            try SoundPlan([encrypted], .mov, SoundOptions(), abilities, path: "in.mp4")
+        }
+    }
+
     @Test func tracksAreChosen() throws {
         #expect(try treatment(of: "aac", in: .mov, options { $0.track = .number(1) }) == .copied)
         #expect(try treatment(of: "aac", in: .mov, options { $0.track = .language("eng") }) == .copied)

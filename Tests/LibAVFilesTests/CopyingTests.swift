@@ -109,8 +109,8 @@ import Testing
         #expect(stream.notes.count { $0.contains("(data, mebx) is not copied") } == 3)
     }
 
-    /// movenc.c has a chapter's duration in 32 bits, which a fine movie time scale makes overflow.
-    @Test func longChaptersAreKept() throws {
+    /// The chapters of a movie are a track, which would make it as long as they are.
+    @Test func chaptersEndWithTheFile() throws {
         let scratch = try Scratch()
         let titles = scratch.file("titles.txt")
         let text = ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=0\nEND=20000\ntitle=Long\n"
@@ -120,7 +120,7 @@ import Testing
             "ffmpeg", "-v", "error", "-i", Clips.hevc10, "-i", titles, "-map_chapters", "1", "-c:v", "copy", "-c:a",
             "aac", "-ar", "44100", input)
         try remux(input, to: output)
-        #expect(
-            try probe(output, "-show_entries", "chapter=start_time,end_time") == [["0.000000", "20000.000000"]])
+        let times = try probe(output, "-show_entries", "chapter=start_time,end_time")
+        #expect(times.count == 1 && times[0].first == "0.000000" && Double(times[0][1]) ?? 99 < 1, "\(times)")
     }
 }

@@ -268,7 +268,10 @@ final class ContainerWriter: @unchecked Sendable {
 
     /// Changes what is known of a copied stream.
     private func copy(_ number: Int32, _ change: (inout CopiedStream) -> Void) {
-        var copy = copies[number] ?? CopiedStream(context.pointee.streams?[Int(number)]?.pointee, format)
+        let isStrict = context.pointee.oformat.pointee.flags & AVFMT_TS_NONSTRICT == 0
+        var copy =
+            copies[number]
+            ?? CopiedStream(context.pointee.streams?[Int(number)]?.pointee, format, isStrict: isStrict)
         change(&copy)
         copies[number] = copy
     }
@@ -331,8 +334,9 @@ final class ContainerWriter: @unchecked Sendable {
         if io.failure != 0 { throw sink.failure(io.failure) }
         guard code < 0 else { return }
         let reason = "\(sink.name) cannot be written: \(MediaError.text(ofLibAV: code))"
-        // Without a failed write, the muxer refuses what the input contains.
-        let isInputFault = code == clibav_error(EINVAL) || code == clibav_invalid_data()
+        // Without a failed write, the muxer refuses what the input contains; movenc.c returns -1 for some of it.
+        let isInputFault =
+            code == clibav_error(EINVAL) || code == clibav_error(EPERM) || code == clibav_invalid_data()
         throw MediaError(isInputFault ? .badInput : .cannotWrite, LibAVLog.explain(reason))
     }
 }

@@ -11,11 +11,13 @@ struct CopiedStream {
     /// Why the stream ends before the source's; nil where it does not.
     var failure: String?
 
-    /// - Parameter stream: the output's.
-    init(_ stream: AVStream?, _ format: OutputFormat) {
+    /// - Parameters:
+    ///   - stream: the output's.
+    ///   - isStrict: whether no two of its packets may have one decoding time.
+    init(_ stream: AVStream?, _ format: OutputFormat, isStrict: Bool) {
         let parameters = stream?.codecpar?.pointee
         times = CopiedTimes(
-            isSound: parameters?.codec_type == AVMEDIA_TYPE_AUDIO,
+            isSound: parameters?.codec_type == AVMEDIA_TYPE_AUDIO, isStrict: isStrict,
             offset: stream.map { Self.delay(of: $0, format) } ?? 0)
     }
 
