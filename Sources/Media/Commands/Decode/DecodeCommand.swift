@@ -145,6 +145,9 @@ struct DecodeCommand: ParsableCommand {
             valueName: "time,..."))
     var at: String?
 
+    @OptionGroup(title: "Effects")
+    var effects: EffectArguments
+
     @OptionGroup(title: "Files")
     var replacing: ReplaceArguments
 
@@ -211,7 +214,8 @@ struct DecodeCommand: ParsableCommand {
                 properties: properties,
                 format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
                 background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
-                appliesRPU: appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
+                appliesRPU: appliesRPU, effects: effects.list, frameRate: frameRate.flatMap { Rational(text: $0) },
+                maxLevel: maxLevel,
                 times: times ?? [], keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }
 

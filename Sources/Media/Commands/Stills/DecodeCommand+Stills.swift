@@ -29,6 +29,7 @@ extension DecodeCommand {
             ("--at", at != nil), ("--max-level", maxLevel != nil), ("--frame-rate", frameRate != nil),
             ("--apply-rpu", appliesRPU), ("--keep-partial", keepPartial), ("--primaries", primaries != nil),
             ("--reference-white", referenceWhite != nil), ("--device", device != nil), ("--raw-color", rawColor),
+            ("--effect", !effects.effects.isEmpty),
         ]
         if let (name, _) = videoOptions.first(where: \.1) {
             throw CommandFailure(.usage, "\(name) is for videos, and \(input) is a HEIC file")
