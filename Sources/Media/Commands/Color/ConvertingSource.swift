@@ -153,12 +153,16 @@ final class ConvertingSource: VideoSource {
     }
 
     private func needsConversion(_ frame: SourceFrame, _ color: ColorDescription) throws -> Bool {
-        guard color != plan.target || (plan.converts && frame.format != plan.format) else { return false }
+        guard color != plan.target || (plan.converts && frame.format != plan.format) || plan.effects != nil else {
+            return false
+        }
         guard let signal, let own = plan.signal(of: color, video) else {
             guard color == plan.source, !plan.converts else { throw impossible(frame, color) }
             return false
         }
-        guard own != signal || (plan.converts && frame.format != plan.format) else { return false }
+        guard own != signal || (plan.converts && frame.format != plan.format) || plan.effects != nil else {
+            return false
+        }
         guard !frame.format.hasAlpha else { throw impossible(frame, color) }
         return true
     }
@@ -183,7 +187,7 @@ final class ConvertingSource: VideoSource {
     private func transfer(
         format: PixelFormat, color: ColorDescription, alphaMode: AlphaChannelMode?
     ) throws -> FrameTransfer {
-        let keepsColor = color == plan.target && geometry.changesSamples
+        let keepsColor = color == plan.target && geometry.changesSamples && plan.effects == nil
         let key = Key(
             format: format, isHLG: color.transfer == 18, keepsColor: keepsColor,
             alphaMode: format.hasAlpha ? alphaMode : nil)

@@ -13,6 +13,7 @@ struct EncodeColor {
         var properties: [PropertyKey: PropertyValue] = [:]
         /// Whether the properties change the description alone.
         var retags = false
+        var effects = EffectList()
     }
 
     /// The source's color; properties describe what its file leaves unspecified.
@@ -29,12 +30,14 @@ struct EncodeColor {
     let converts: Bool
     /// Whether the source's HDR metadata describe a picture that the output does not have.
     let dropsHDRMetadata: Bool
+    /// The effects on all frames; nil for none.
+    let effects: EffectRequest?
     /// What happens to the source's HDR metadata: a color that it has already needs no other than its own.
     let mode: HDRMode
 
     /// Chooses the color for a source in `format`.
     ///
-    /// - Throws: `unsupported` for a color that cannot be converted.
+    /// - Throws: `unsupported` for a color that cannot be converted; the errors of the effects' files.
     init(_ video: VideoDescription, _ format: PixelFormat, _ request: Request) throws(MediaError) {
         let properties = ColorProperties(request.properties)
         let source = properties.describing(video.color)
@@ -45,17 +48,23 @@ struct EncodeColor {
         sourceFormat = format
         let changes = try Self.differs(source, target, video)
         self.format = changes ? Self.format(format, source, target, request) : format
-        converts = changes
+        effects = try EffectRequest.of(request.effects)
+        converts = changes || effects != nil
         let codes = { (color: ColorDescription) in [color.primaries, color.transfer, color.matrix] }
-        dropsHDRMetadata = codes(source) != codes(wanted)
+        dropsHDRMetadata = effects != nil || codes(source) != codes(wanted)
         switch request.hdr {
         case .preserve where dropsHDRMetadata: mode = wanted.transfer == 18 ? .hlg : wanted.isHDR ? .pq : .sdr
         case .sdr where !dropsHDRMetadata, .pq where !dropsHDRMetadata, .hlg where !dropsHDRMetadata:
             mode = .preserve
         default: mode = request.hdr
         }
+        if effects != nil { try Self.checkKnown(target, video, for: "--effect") }
         guard converts, format.hasAlpha else { return }
-        throw MediaError(.unsupported, "colors of frames with alpha cannot be converted to \(target.name)")
+        throw MediaError(
+            .unsupported,
+            effects == nil
+                ? "colors of frames with alpha cannot be converted to \(target.name)"
+                : "--effect is not possible for frames with alpha; --background leaves alpha out")
     }
 
     /// The color that `--hdr` asks for.
@@ -107,8 +116,14 @@ struct EncodeColor {
     /// Refuses to filter light where the light of the target's samples is not known.
     /// - Throws: `unsupported`, naming what is not known.
     func checkLight(_ video: VideoDescription) throws(MediaError) {
-        do throws(SessionError) { _ = try Self.signal(target, video) } catch {
-            throw MediaError(.unsupported, "--filter-light linear is not possible: \(error.reason)")
+        try Self.checkKnown(target, video, for: "--filter-light linear")
+    }
+
+    private static func checkKnown(
+        _ color: ColorDescription, _ video: VideoDescription, for option: String
+    ) throws(MediaError) {
+        do throws(SessionError) { _ = try signal(color, video) } catch {
+            throw MediaError(.unsupported, "\(option) is not possible: \(error.reason)")
         }
     }
 
@@ -141,19 +156,24 @@ struct EncodeColor {
                 ? nil
                 : "the color description changes from \(source.name) to \(tags.name); samples stay as they are"
         }
+        let applied = effects.map { "applying effects: \($0.texts.joined(separator: " "))" }
+        guard source.name != target.name else { return applied }
         var line = "converting colors: \(source.name) → \(target.name), \(format.bitDepth) bit"
         if source.isHDR, let mapping = HDRMapping(to: target, isHLG: source.transfer == 18, video) {
             let peak = mapping.sourcePeak ?? HDRMapping.usualPeak
             let room = mapping.headroom * HDRMapping.referenceWhite
             if peak > room { line += ", tone-mapped from \(Int(peak.rounded())) to \(Int(room.rounded())) cd/m²" }
         }
-        return line
+        return [line, applied].compactMap { $0 }.joined(separator: "; ")
     }
 
     /// What the output leaves out of the source's HDR metadata, one line each.
     func notes(_ video: VideoDescription) -> [String] {
         var rest = video
-        let why = dropsHDRMetadata ? "the picture is no longer \(source.name)" : "the samples are converted"
+        let why =
+            effects != nil
+            ? "effects change the picture"
+            : dropsHDRMetadata ? "the picture is no longer \(source.name)" : "the samples are converted"
         return removeHDRMetadata(of: &rest).map { "left out: \($0), because \(why)" }
     }
 
@@ -199,6 +219,7 @@ struct EncodeColor {
         let mapping = HDRMapping(to: target, isHLG: color.transfer == 18, video)
         options.targetHeadroom = mapping?.headroom
         options.masteringPeak = mapping?.sourcePeak
+        effects?.apply(to: &options)
         return CreateTransferSession.Parameters(
             width: video.width, height: video.height,
             source: CreateTransferSession.Image(format, try Self.signal(color, video)),

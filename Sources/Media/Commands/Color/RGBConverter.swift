@@ -7,7 +7,7 @@ internal import HWDMetadata
 internal import HWDModel
 internal import HWDWire
 
-/// Converts frames to RGB in a pixel-transfer session of the daemon, one at a time.
+/// Converts frames to RGB in a pixel-transfer session of the daemon, one at a time; with effects also to Y'CbCr.
 final class RGBConverter {
     /// What frames become.
     struct Target {
@@ -18,6 +18,10 @@ final class RGBConverter {
         var properties: [PropertyKey: PropertyValue] = [:]
         /// Whether HDR is tone-mapped to SDR.
         var mapsTones = false
+        /// The effects on all frames; nil for none.
+        var effects: EffectRequest?
+        /// How samples of Y'CbCr are read; nil for RGB.
+        var signal: SignalDescription?
         /// The number of frames; nil where it is unknown.
         var frames: Int?
     }
@@ -115,6 +119,7 @@ final class RGBConverter {
         }
         var converted = frame
         converted.info.format = target.format
+        if target.signal != nil { converted.info.color = video.color }
         converted.place = .shared(pool.memory, number: 0, opened.layout.moved(by: UInt64(slot.offset)))
         converted.release = { pool.release(slot) }
         return converted
@@ -145,14 +150,20 @@ final class RGBConverter {
         } else if target.mapsTones, let mapping = HDRMapping(to: ColorDescription(), isHLG: key.isHLG, video) {
             (options.targetHeadroom, options.masteringPeak) = (mapping.headroom, mapping.sourcePeak)
         }
+        target.effects?.apply(to: &options)
+        var image = CreateTransferSession.Image(
+            pixelFormat: target.format.rawValue,
+            primaries: Self.primaries(target.properties[.destinationColorPrimaries]),
+            alpha: target.alphaMode.rawValue)
+        if let signal = target.signal {
+            image = CreateTransferSession.Image(target.format, signal)
+            options.chromaDownsampling = ConversionOptions.ChromaDownsampling.siting.rawValue
+        }
         var parameters = CreateTransferSession.Parameters(
             width: key.width, height: key.height,
             source: CreateTransferSession.Image(
                 pixelFormat: key.format.rawValue, alpha: key.format.hasAlpha ? "straight" : nil),
-            target: CreateTransferSession.Image(
-                pixelFormat: target.format.rawValue,
-                primaries: Self.primaries(target.properties[.destinationColorPrimaries]),
-                alpha: target.alphaMode.rawValue), options: options, device: device)
+            target: image, options: options, device: device)
         parameters.frames = target.frames
         return parameters
     }

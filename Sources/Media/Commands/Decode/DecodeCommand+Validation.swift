@@ -32,6 +32,9 @@ extension DecodeCommand {
                 "--apply-rpu requires --format rgba16f, bgra8 or rgba8, or .png without --raw-color and --format.")
         }
         try validateAlpha()
+        if !effects.effects.isEmpty, picture.appliesRPU || picture.background != nil || picture.format == .yuva {
+            throw ValidationError("--effect excludes --apply-rpu, --background and --format yuva.")
+        }
         if let format = picture.format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")
         }

@@ -100,6 +100,9 @@ struct DecodeCommand: ParsableCommand {
     @OptionGroup(title: "Pictures and colors")
     var picture: DecodePictureArguments
 
+    @OptionGroup(title: "Effects")
+    var effects: EffectArguments
+
     @OptionGroup(title: "Files")
     var replacing: ReplaceArguments
 
@@ -167,7 +170,8 @@ struct DecodeCommand: ParsableCommand {
                 format: picture.format?.pixelFormat, alphaMode: picture.alpha?.mode ?? .straight,
                 background: picture.background.flatMap { BackgroundCompositor.RGB(text: $0) },
                 keepsColor: picture.rawColor,
-                appliesRPU: picture.appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) },
+                appliesRPU: picture.appliesRPU, effects: effects.list,
+                frameRate: frameRate.flatMap { Rational(text: $0) },
                 maxLevel: maxLevel,
                 times: times ?? [], keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }

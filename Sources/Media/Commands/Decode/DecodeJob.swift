@@ -29,6 +29,7 @@ final class DecodeJob {
         var keepsColor = false
         /// Whether pictures are mapped by their RPUs.
         var appliesRPU = false
+        var effects = EffectList()
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
@@ -74,16 +75,18 @@ final class DecodeJob {
 
         var progress = Progress(total: frameCount(reader.video))
         defer { progress.clear() }
-        let converter = try converter(input, format.target)
+        let effects = try effects(input, format.target)
+        let converter = effects == nil ? try converter(input, format.target) : nil
         let mapper = mapper(reader.video, format)
         let pipeline = PicturePipeline(
             part: request.times.isEmpty ? .all : .moments(request.times), background: background)
         let output = PictureOutput(writer, format, reader.video)
         var rate = RateCheck(reader, isUsed: writer.isY4M)
         let (earlyEnd, alphaMode) = try decode(
-            try pipeline.rgb(of: input, converter, viewers: mapper), output, &rate, &progress, interruption)
+            try pipeline.rgb(of: input, converter, effects: effects, viewers: mapper), output, &rate, &progress,
+            interruption)
         var properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
-        properties.merge(mapper?.properties ?? [:]) { $1 }
+        for own in [effects, mapper] { properties.merge(own?.properties ?? [:]) { $1 } }
         input.session?.session.invalidate()
         try writer.finish()
         let seconds = progress.seconds
@@ -114,8 +117,11 @@ final class DecodeJob {
         return options
     }
 
+    /// The planar format of a video's own bit depth.
+    private func native(_ video: VideoDescription) -> PixelFormat { video.format.bitDepth > 8 ? .i010 : .yu12 }
+
     private func outputFormat(_ video: VideoDescription, _ writer: FrameWriter) -> PictureOutput.Format {
-        var native: PixelFormat = video.format.bitDepth > 8 ? .i010 : .yu12
+        var native = native(video)
         // Sessions map pictures that become RGB.
         if request.appliesRPU { native = .rgba16f }
         return PictureOutput.Format(
@@ -146,7 +152,8 @@ final class DecodeJob {
         let input = try DecodedInput(
             reader,
             SessionSource.Request(
-                specification: request.specification, pixelFormat: target, properties: properties,
+                specification: request.specification,
+                pixelFormat: request.effects.isEmpty ? target : native(reader.video), properties: properties,
                 // Before single pictures others are decoded.
                 frames: request.times.isEmpty ? reader.video.frameCount : nil),
             daemon: daemon, isInterrupted: isInterrupted)
@@ -166,6 +173,23 @@ final class DecodeJob {
             RGBConverter.Target(
                 format: target, alphaMode: request.alphaMode, properties: request.properties,
                 frames: frameCount(input.reader.video)))
+        try converter.open()
+        return converter
+    }
+
+    /// What applies the effects to frames in the stream's own format; nil for none.
+    private func effects(_ input: DecodedInput, _ target: PixelFormat) throws -> RGBConverter? {
+        let video = input.reader.video
+        guard let effects = try EffectRequest.of(request.effects) else { return nil }
+        guard video.alphaMode == nil else {
+            throw MediaError(.unsupported, "\(request.input): --effect is not possible for frames with alpha")
+        }
+        let signal = try SignalDescription(video.color, width: video.width, height: video.height)
+        let converter = RGBConverter(
+            daemon, video,
+            RGBConverter.Target(
+                format: target, alphaMode: request.alphaMode, properties: request.properties, effects: effects,
+                signal: target.isYCbCr ? signal : nil, frames: frameCount(video)))
         try converter.open()
         return converter
     }

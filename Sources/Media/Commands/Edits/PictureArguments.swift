@@ -43,6 +43,9 @@ struct PictureArguments: ParsableArguments {
             valueName: "RRGGBB[@p3]"))
     var background: String?
 
+    @OptionGroup
+    var effects: EffectArguments
+
     /// The smallest width and height that may be requested.
     private static let smallest = 16
 
@@ -106,6 +109,7 @@ struct PictureArguments: ParsableArguments {
         request.orientation = orientation
         request.frameRate = outputFrameRate.flatMap { Rational(text: $0) }
         request.background = background.flatMap(BackgroundColor.init)
+        request.effects = effects.list
         return request
     }
 
@@ -127,7 +131,7 @@ struct PictureArguments: ParsableArguments {
                 OptionWord("--size", size), OptionWord("--max-height", maxHeight), OptionWord("--crop", crop),
                 OptionWord("--rotate", rotate), OptionWord("--orientation", orientation),
                 OptionWord("--output-frame-rate", outputFrameRate), OptionWord("--background", background),
-            ].compactMap { $0 }
+            ].compactMap { $0 } + effects.effects.compactMap { OptionWord("--effect", $0) }
     }
 }
 
@@ -156,6 +160,9 @@ struct PictureRequest: Hashable {
     var frameRate: Rational?
     /// What is behind pictures with alpha, which is left out then; nil leaves alpha as it is.
     var background: BackgroundColor?
+
+    /// What changes the colors.
+    var effects = EffectList()
 
     /// The size of the part that is kept, before it is turned; nil for the whole picture.
     var keptSize: (width: Int, height: Int)? { crop.map { (Int($0.width), Int($0.height)) } }

@@ -34,9 +34,12 @@ struct PicturePipeline {
     ///
     /// - Parameters:
     ///   - converter: converts the frames that this process decodes; nil leaves them.
+    ///   - effects: applies effects before; nil for none.
     ///   - viewers: converts HDR frames for viewers; nil leaves them.
-    func rgb(of input: DecodedInput, _ converter: RGBConverter?, viewers: RGBConverter?) throws -> RGBSource {
-        RGBSource(try pictures(of: input), converter, viewers: viewers)
+    func rgb(
+        of input: DecodedInput, _ converter: RGBConverter?, effects: RGBConverter?, viewers: RGBConverter?
+    ) throws -> RGBSource {
+        RGBSource(try pictures(of: input), converter, effects: effects, viewers: viewers)
     }
 
     /// The pictures with an encoded video's color, size and rate, and what converts them.

@@ -106,6 +106,10 @@ enum EncodeHelp {
         samples, as players do. RRGGBB are R'G'B' of the output where it is SDR with BT.709's primaries, as browsers show \
         them; @p3 are those of Display P3, converted.
 
+        --effect changes colors in linear light of the output's primaries; several apply in the order of the command line, and \
+        hwctl effects lists them: --effect exposure:ev=0.5 --effect lut:file=look.cube,space=srgb. HDR metadata of the source \
+        do not describe the changed picture and are left out.
+
         --segment K/N encodes one of N segments, which several machines can do at the same time; hwctl join makes one file \
         of them. Segments begin with key frames of INPUT. The part holds each frame whose time is in the segment and says \
         what it is; the same command gives the same bytes with x265, on any number of processors. INPUT must store times: a \
@@ -159,6 +163,7 @@ enum EncodeHelp {
                  --rotate 90|180|270   --orientation 0|90|180|270 (tag alone)
                  --alpha premultiplied|straight   --alpha-quality 0.0-1.0
                  --background RRGGBB[@p3] (instead of alpha)
+                 --effect NAME:KEY=VALUE,… (hwctl effects)
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
         HEIC     --tile N   --thumbnail MAX   --exif keep|drop|FILE   --xmp FILE   --icc FILE
                  --primaries p3|709|2020   --depth-map FILE   --gain-map FILE

@@ -67,7 +67,7 @@ struct EncodeParameters {
 
     /// The request about colors.
     var color: EncodeColor.Request {
-        EncodeColor.Request(hdr: hdr, properties: userProperties, retags: retags)
+        EncodeColor.Request(hdr: hdr, properties: userProperties, retags: retags, effects: picture.effects)
     }
 
     /// The parameters of Create: size, format, color and rate of the source, overridden by what the user set.

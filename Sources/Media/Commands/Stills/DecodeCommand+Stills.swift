@@ -31,6 +31,7 @@ extension DecodeCommand {
             ("--primaries", picture.primaries != nil),
             ("--reference-white", picture.referenceWhite != nil), ("--device", picture.device != nil),
             ("--raw-color", picture.rawColor),
+            ("--effect", !effects.effects.isEmpty),
         ]
         if let (name, _) = videoOptions.first(where: \.1) {
             throw CommandFailure(.usage, "\(name) is for videos, and \(input) is a HEIC file")

@@ -28,6 +28,7 @@ extension AskedChanges {
         }
         (crop, rotation) = (picture.crop, picture.rotation)
         if picture.background != nil { names.formUnion(["alpha", "pictures"]) }
+        if !picture.effects.isEmpty { names.formUnion(["pictures", "mastering", "light"]) }
         if picture.orientation != nil { names.insert("rotation") }
         if picture.frameRate != nil {
             names.formUnion(["frames", "timestamps", "duration", "pictures", "captions"])

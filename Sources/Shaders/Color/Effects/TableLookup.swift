@@ -12,7 +12,7 @@ public struct TableLookup: Sendable {
         let headroom = scalesHeadroom ? max(1, color.max()) : 1
         var codes = table.value(coding.encode(color / headroom))
         // PQ and HLG have no codes below 0.
-        if coding.hasNoNegativeCodes { codes = codes.replacing(with: .zero, where: codes .< .zero) }
+        if coding.hasNoNegativeCodes { codes = codes.mapped { max($0, 0) } }
         return coding.decode(codes) * headroom
     }
 }

@@ -6,10 +6,10 @@ internal import HWDModel
 struct ShaderParameters {
     /// The shader and its specialization constants.
     let key: PipelineStore.Key
-    /// The uniform buffer `Parameters`: thirteen vectors of four, and the mapping.
+    /// The uniform buffer `Parameters`: sixteen vectors of four, and the mapping.
     let uniform: [Float]
     /// Numbers of `uniform`.
-    static let uniformSize = 52 + SignalMapping.tableSize
+    static let uniformSize = 64 + SignalMapping.tableSize
     /// The texel buffer `table`.
     let tables: [Float]
 
@@ -42,6 +42,8 @@ struct ShaderParameters {
             plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
             target.signal.transfer == .linear, plan.sourceHLG != nil, plan.targetHLG != nil,
             target.signal.transfer == .pq, plan.toneMapping != nil,
+            // KEYS of core.glsl, which no conversion uses.
+            false,
             plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
         ]
         let siting = source.signal.siting.offset
@@ -69,6 +71,7 @@ struct ShaderParameters {
         let step = Double(ConversionPlan.forwardEntries - 1) / plan.forwardLimit
         let rescaling = plan.rescaling
         return rows(plan.decode) + rows(Affine(plan.light)) + rows(plan.encode)
+            + row(.zero) + row(.zero) + row(.zero)
             + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
             + row(rescaling.factor) + row(rescaling.offset)
             + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize))

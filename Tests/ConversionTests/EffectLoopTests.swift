@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWDColor
+import HWDConversion
+import HWDModel
+import Testing
+
+/// The CPU's loops for effects, of every instruction set, against the reference.
+@Suite(.serialized) struct EffectLoopTests {
+    static let lists: [[String]] = [
+        ["vignette:intensity=.3", "exposure:ev=1.5", "saturation:s=1.4"], ["sepia"], ["sepia:amount=.6"],
+        ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7"],
+        ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7,clamp=true"],
+        ["cdl:slope=1.1,power=1.2,space=srgb"], ["cdl:slope=1.05,sat=1.2,space=pq"],
+        ["cdl:slope=0.9,sat=0.8,space=hlg"], ["cdl:slope=1.1,offset=.01,sat=0.9,space=acescct"],
+        ["vignette:intensity=.8"], ["curve:points=0/0/.18/.12/.5/.55/1/1/4/3"],
+        ["key:color=1acc33,similarity=.12,blend=.1"], ["key:color=1acc33,similarity=.12,blend=0"],
+        ["key:color=1acc33", "despill", "background:color=204060@p3"],
+        ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
+        ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
+        ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],
+    ]
+
+    /// Those for video: a key multiplies what curves may be wrong by.
+    static let videoLists = lists.filter { !$0.contains { $0.hasPrefix("key") } }
+
+    /// A cube and a line.
+    static func tables() throws -> [CubeTable] {
+        var text = "LUT_3D_SIZE 5\n"
+        for index in 0..<125 {
+            let (r, g, b) = (Double(index % 5) / 4, Double(index / 5 % 5) / 4, Double(index / 25) / 4)
+            text +=
+                "\(0.9 * r + 0.05 * g * b + 0.02) \(0.8 * g + 0.1 * r * r + 0.01) \(0.85 * b + 0.1 * (1 - r) * g)\n"
+        }
+        let line = "LUT_1D_SIZE 4\nDOMAIN_MAX 4 2 1\n0 0 0\n0.5 0.25 0.3\n1.5 1 0.5\n3 2 1\n"
+        return try [text, line].map { try CubeTable(text: Array($0.utf8)) }
+    }
+
+    @Test("random pixels from half floats, as straight and as premultiplied", arguments: lists.indices)
+    func halves(index: Int) throws {
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: Self.lists[index], .call), tables: try Self.tables())
+        for alpha in [AlphaMode.straight, .premultiplied] {
+            try CPUConverterTests.check(
+                CPUConverterTests.conversion(
+                    .rgba16f, light, .rgba16f, light, width: 53, height: 20, alpha: (alpha, alpha), options: options
+                ),
+                seed: UInt64(index + 1))
+        }
+    }
+
+    @Test("video to half floats, bytes and video", arguments: videoLists.indices)
+    func video(index: Int) throws {
+        var options = ConversionOptions()
+        options.effects = Effects(
+            list: try EffectList(texts: Self.videoLists[index], .call), tables: try Self.tables())
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        let sdr = SignalDescription()
+        try CPUConverterTests.check(CPUConverterTests.conversion(.nv12, sdr, .rgba16f, light, options: options))
+        try CPUConverterTests.check(
+            CPUConverterTests.conversion(.nv12, sdr, .bgra8, SignalDescription(transfer: .sRGB), options: options))
+        try CPUConverterTests.check(CPUConverterTests.conversion(.nv12, sdr, .yu12, sdr, options: options))
+    }
+
+    @Test("where a GPU does not apply them, the reason is given")
+    func choice() throws {
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: ["sepia"], .call))
+        let chosen = try ConverterChoice.choose(
+            for: CPUConverterTests.conversion(.rgba16f, light, .rgba16f, light, options: options),
+            ConverterChoice.Request(.auto))
+        #expect(!chosen.isGPU && chosen.fallbackReason == "lists of effects are applied on the CPU alone")
+    }
+}
