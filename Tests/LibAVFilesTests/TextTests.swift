@@ -25,8 +25,8 @@ import Testing
     }
 
     @Test func partsNeverOverlapOrLengthenTheText() {
-        let cues = (0..<40).map { (Int64($0 * 100), Int64($0 * 100 + 1000), "\($0)") }
-        let parts = parts(cues)
+        let starts: [Int64] = (0..<40).map { $0 * 100 }
+        let parts = self.parts(starts.map { ($0, $0 + 1000, String($0)) })
         #expect(zip(parts, parts.dropFirst()).allSatisfy { $0.end <= $1.start })
         #expect(parts.last?.end == 4900)
         // A cue that comes after its end is left out; one that comes late begins late.
