@@ -106,8 +106,9 @@ extension EndToEndFaults {
         func folders() throws {
             let source = path("clips")
             try FileManager.default.createDirectory(atPath: "\(source)/more", withIntermediateDirectories: true)
+            let movie = try clip("clip.mp4")
             for name in ["clips/b.mkv", "clips/a.MP4", "clips/.hidden.mp4", "clips/more/c.mp4"] {
-                try FileManager.default.copyItem(atPath: clip("clip.mp4"), toPath: path(name))
+                try FileManager.default.copyItem(atPath: movie, toPath: path(name))
             }
             try Data("text".utf8).write(to: URL(fileURLWithPath: "\(source)/notes.txt"))
             let output = path("new/deep")

@@ -165,10 +165,10 @@ enum EncodeHelp {
                  --background RRGGBB[@p3] (instead of alpha)
                  --effect NAME:KEY=VALUE,… (hwctl effects)
         COLOR    --hdr preserve|regenerate|drop|sdr|pq|hlg   --retag
-        HEIC     --tile N   --thumbnail MAX   --exif keep|drop|FILE   --xmp FILE   --icc FILE
-                 --primaries p3|709|2020   --depth-map FILE   --gain-map FILE
-                 --depth-range MIN:MAX   --raw-size WxH   --raw-format FORMAT
-                 --burst (several pictures)   --cover N (of a burst, a .heics)
+        HEIC     --tile N   --thumbnail MAX   --exif keep|drop|FILE   --xmp FILE
+                 --icc FILE   --primaries p3|709|2020   --depth-map FILE
+                 --gain-map FILE   --depth-range MIN:MAX   --raw-size WxH
+                 --raw-format FORMAT   --burst (of pictures)   --cover N (of it)
         SOUND    --audio copy|aac|alac|none   --audio-track N|LANG
                  --audio-bitrate 128k   --drop-audio   --subtitle copy|none
         FILES    --output-dir DIR   --skip-existing   --no-overwrite   -y, --yes
