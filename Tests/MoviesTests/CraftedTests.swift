@@ -140,6 +140,27 @@ struct SplitMix: RandomNumberGenerator {
             ])
     }
 
+    @Test("Of QuickTime's boxes of sound one level is read, however deep they are, and a limited number of boxes")
+    func nestedBoxes() throws {
+        func types(_ boxes: [UInt8]) throws -> [FourCC] {
+            let fields = [UInt8](repeating: 0, count: 7) + [1] + [UInt8](repeating: 0, count: 70)
+            let head = Box("stsd", [UInt8](bigEndian: [0, 1]) + Box("hvc1", fields + boxes).bytes)
+            var crafted = CraftedMovie()
+            crafted.tables = [head]
+            let movie = try Movie(MovieMemory(crafted.bytes))
+            return try #require(movie.tracks.first?.entries.first).boxes.map(\.type)
+        }
+        let wave: FourCC = "wave"
+        // Each box holds all that follow.
+        let depth = 100_000
+        let deep = (0..<depth).flatMap { [UInt8](bigEndian: [UInt32(8 * (depth - $0)), wave.rawValue]) }
+        #expect(try types(deep) == [wave, wave])
+        let one = Box(wave, Box("frma", Array("mp4a".utf8)).bytes + Box("esds", []).bytes)
+        #expect(try types(one.bytes + Box("pasp", []).bytes) == [wave, "frma", "esds", "pasp"])
+        let many = Box(wave, [UInt8](Array(repeating: Box("free", []).bytes, count: 200).joined()))
+        #expect(try types(many.bytes + many.bytes).count == 256)
+    }
+
     @Test("What a count claims without bytes takes no memory, and what is missing has a named answer")
     func claims() throws {
         func code(_ bytes: [UInt8]) -> MovieError.Code? {

@@ -78,6 +78,19 @@ private let fullMachine = ProbeSnapshot(
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
     }
 
+    /// NVIDIA's cards decode only: what is wrong with one is no reason for software in its place.
+    @Test func doesNotNameNodesThatOnlyDecode() throws {
+        let card = RenderNode(node: "/dev/nvidia0", state: .driverFailed, reason: "libcuda.so.1 cannot be loaded")
+        let render = RenderNode(node: "/dev/dri/renderD128", state: .permission, reason: "permission denied")
+        func reason(_ nodes: [RenderNode]) throws -> String? {
+            let snapshot = ProbeSnapshot(encoders: [software], nodes: nodes)
+            return try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot).fallbackReason
+        }
+        #expect(try reason([render, card]) == "/dev/dri/renderD128: permission denied")
+        let words = "NVIDIA's cards decode here, but have no encoder path, and there is no render node"
+        #expect(try reason([card])?.hasPrefix(words) == true)
+    }
+
     @Test func refusesRequiredHardwareInsteadOfFallingBack() {
         let error = #expect(throws: SessionError.self) {
             try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: bareMachine)

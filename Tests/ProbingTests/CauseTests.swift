@@ -78,6 +78,13 @@ struct CauseTests {
         #expect(ProbeCause.driverMissing.remedy(pciID: "10de:2330")?.contains("nvidia-vaapi-driver") == true)
     }
 
+    @Test func namesTheNodesOfBusyHardware() {
+        #expect(ProbeCause.busy.command(pciID: "1002:73bf") == "fuser -v /dev/dri/renderD*")
+        // NVIDIA's cards have other nodes, and encode nothing here.
+        #expect(ProbeCause.busy.command(pciID: "10de:2330") == "fuser -v /dev/nvidia[0-9]*")
+        #expect(ProbeCause.busy.remedy(pciID: "10de:2330")?.contains("encode") == false)
+    }
+
     @Test func readsCausesOfLaterVersions() throws {
         let later = Data(#"{"node": "/dev/a", "state": "ready", "cause": "driver_on_strike"}"#.utf8)
         #expect(try JSONDecoder().decode(RenderNode.self, from: later).cause == .unknown)

@@ -140,7 +140,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
             )
         case .noEncoder: Self.noEncoder(pciID)
         case .noDecoder: ("a newer card decodes it; here software does", "hwctl probe --table")
-        case .busy: ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
+        case .busy: Self.busy(pciID)
         case .quirk: Self.quirk(fixedIn, later)
         case .permission: (group.map { "let the daemon's user join the group \($0), which owns the node" }, nil)
         case .unknown: (nil, nil)
@@ -204,6 +204,13 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
 
     private static func firmware(_ package: String) -> (sentence: String?, command: String?) {
         ("install \(package) and start the computer again", "apt install \(package) && reboot")
+    }
+
+    /// NVIDIA's cards, which only decode here, have nodes of their own.
+    private static func busy(_ pciID: String?) -> (sentence: String?, command: String?) {
+        isNVIDIA(pciID)
+            ? ("end other programs that use the card; it is tried again after 30 s", "fuser -v /dev/nvidia[0-9]*")
+            : ("end other programs that encode; it is tried again after 30 s", "fuser -v /dev/dri/renderD*")
     }
 
     /// Intel's driver comes in two packages, of which the free one has fewer encoders.

@@ -52,7 +52,7 @@ package final class CodecContext {
         let interface = CodecInterface(node: node)
         var name = node
         if interface == .nvdec {
-            NVDEC.select(node)
+            try NVDEC.select(node)
             name = "0"
             LibAVLog.forget()
         }

@@ -113,6 +113,8 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         while position.pointee != AV_PIX_FMT_NONE {
             if let interface, position.pointee == interface.surfaceFormat {
                 softwareReason = nil
+                // What is logged from now on is about this attempt.
+                if interface == .nvdec { LibAVLog.forget() }
                 return interface.surfaceFormat
             }
             let flags = av_pix_fmt_desc_get(position.pointee)?.pointee.flags ?? 0

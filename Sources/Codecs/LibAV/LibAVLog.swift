@@ -42,16 +42,24 @@ package enum LibAVLog {
         let optionalArguments: CVaListPointer? = arguments
         guard let arguments = optionalArguments else { return }
         let context = UInt(bitPattern: source)
-        let beginning = LibAVLog.begun.withLock { $0.removeValue(forKey: context) }
+        let form = format.map { String(cString: $0) } ?? ""
+        var beginning = LibAVLog.begun.withLock { $0.removeValue(forKey: context) }
+        if let whole = beginning, !LogFinding.continues(format: form) {
+            LibAVLog.take(whole + "\n", from: source, isError: true)
+            beginning = nil
+        }
         var printPrefix: Int32 = beginning == nil ? 1 : 0
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: LibAVLog.lineSize) { line in
             guard let start = line.baseAddress else { return }
             av_log_format_line2(source, level, format, arguments, start, Int32(line.count), &printPrefix)
             let text = (beginning ?? "") + String(cString: start)
+            let isError = level <= AV_LOG_ERROR
             if mayBeLimit {
                 if LogFinding.isLimit(text) { LibAVLog.keep(LibAVLog.withoutAddress(text)) }
-            } else if !LibAVLog.wait(text, context, isContinued: beginning != nil) {
-                LibAVLog.take(text, from: source, isError: level <= AV_LOG_ERROR)
+            } else if !isError || !(beginning != nil || LogFinding.isBegun(format: form))
+                || !LibAVLog.wait(text, context)
+            {
+                LibAVLog.take(text, from: source, isError: isError)
             }
         }
     }
@@ -109,11 +117,9 @@ package enum LibAVLog {
         }
     }
 
-    /// Keeps the beginning of a message until the rest comes; false for a whole one.
-    private static func wait(_ text: String, _ context: UInt, isContinued: Bool) -> Bool {
-        guard text.utf8.last != UInt8(ascii: "\n"), text.utf8.count < lineSize,
-            isContinued || LogFinding.isBegun(text)
-        else { return false }
+    /// Keeps the beginning of a message until the rest comes, in the next calls of the same thread; false for a whole one.
+    private static func wait(_ text: String, _ context: UInt) -> Bool {
+        guard text.utf8.last != UInt8(ascii: "\n"), text.utf8.count < lineSize else { return false }
         return begun.withLock { begun in
             guard begun.count < maxBegun else { return false }
             begun[context] = text

@@ -32,14 +32,19 @@ package enum LogFinding: Hashable, Sendable {
     // ff_vaapi_decode_issue log each libva call that fails: "Failed to create …", "… upload …", "… end picture …: 1 (…)".
     private static let failedCall = ": Failed to "
 
-    /// Whether a message continues in the next one of its context, as those of failed calls of CUDA do.
-    package static func isBegun(_ message: String) -> Bool { message.hasSuffix(beginning) }
+    /// Whether a message with this format continues in the next one of its context, as those of failed calls of CUDA do.
+    package static func isBegun(format: String) -> Bool { format == beginning }
+
+    /// Whether a message with this format continues or ends one that `isBegun`.
+    package static func continues(format: String) -> Bool { format.hasPrefix(continuation) || format == "\n" }
 
     /// Whether a message of level `AV_LOG_VERBOSE` says what hardware lacks, which no error says.
     package static func isLimit(_ message: String) -> Bool { limits.contains(where: message.contains) }
 
-    // libavutil/cuda_check.h, ff_cuda_check: "… failed", then " -> CUDA_ERROR_UNKNOWN: unknown error", then the line's end.
-    private static let beginning = " failed"
+    // libavutil/cuda_check.h, ff_cuda_check: the call and " failed", then " -> CUDA_ERROR_UNKNOWN: unknown error", unless CUDA
+    // names none, then the line's end.
+    private static let beginning = "%s failed"
+    private static let continuation = " -> "
     private static let failedCUDA = " failed -> CUDA_ERROR"
 
     // libavcodec/nvdec.c, nvdec_test_capabilities.

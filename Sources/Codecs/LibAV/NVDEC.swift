@@ -3,11 +3,18 @@ internal import CHWDLibAV
 internal import Glibc
 internal import HWDModel
 internal import HWDSystem
+internal import Synchronization
 
 /// NVIDIA's decoder as an accelerator of libavcodec's own decoders, which parse the stream; libavcodec opens its libraries.
 enum NVDEC {
+    /// The node of the card that this process uses.
+    private static let selected = Mutex<String?>(nil)
+
     /// Prepares this process for CUDA on a card alone, which is then CUDA's first device; must precede CUDA's start.
-    static func select(_ node: String) {
+    ///
+    /// - Throws: a transient error for another card than the first one.
+    static func select(_ node: String) throws(LibAVError) {
+        try selected.withLock { first throws(LibAVError) in try select(node, after: &first) }
         LibAVLog.keepsLimits = true
         // Decoding compiles nothing for the GPU, so nothing is kept in the home folder either.
         setenv("CUDA_CACHE_DISABLE", "1", 1)
@@ -20,6 +27,16 @@ enum NVDEC {
         }
     }
 
+    /// Notes the first card of a process; refuses others, because CUDA reads once which devices it may use.
+    static func select(_ node: String, after first: inout String?) throws(LibAVError) {
+        guard let card = first, card != node else {
+            first = node
+            return
+        }
+        throw LibAVError(
+            "\(node) cannot be used by a process whose CUDA was set up for \(card)", isTransient: true)
+    }
+
     /// The place of a card among those that this process may open, which the kernel numbers in the order of the bus.
     private static func index(of minor: Int, beside node: String) -> Int? {
         guard let slash = node.lastIndex(of: "/") else { return nil }
@@ -30,19 +47,22 @@ enum NVDEC {
 
     /// The error of a failed call, with the reason by libav's messages, where they tell one.
     static func error(_ what: String, _ code: Int32 = 0) -> LibAVError {
-        guard let reason = reason(LibAVLog.errors) else { return LibAVError(what, code) }
+        let messages = LibAVLog.errors
+        guard let reason = reason(messages) else {
+            return messages.last.map { LibAVError("\(what): \($0)") } ?? LibAVError(what, code)
+        }
         return LibAVError(
             "\(what): \(reason.text)", isTransient: reason.words == outOfMemory,
             isUnsupported: reason.words == LogFinding.lacksCodec)
     }
 
-    /// Why CUDA or the decoder failed, by libav's messages, and the words that told; nil for what the messages do not tell.
+    /// Why CUDA or the decoder failed, by libav's messages, and the words that told; nil where none is about hardware.
     static func reason(_ messages: [String]) -> (text: String, words: String)? {
         for (words, text) in known {
             guard let message = messages.first(where: { $0.contains(words) }) else { continue }
             return (text ?? oldDriver(lacking: message), words)
         }
-        return messages.last.map { ($0, "") }
+        return messages.first { LogFinding.isLimit($0) || LogFinding($0) == .driverFailure }.map { ($0, "") }
     }
 
     private static let outOfMemory = "CUDA_ERROR_OUT_OF_MEMORY"

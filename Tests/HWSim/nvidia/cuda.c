@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "faults/plan.h"
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 struct CUctx_st {
     unsigned resets;  // of the GPU, before it was made
@@ -42,10 +42,10 @@ static CUresult ready(void) {
 // --- The driver and its device
 
 EXPORT CUresult cuInit(unsigned flags) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     if (!personality || flags) return personality ? CUDA_INVALID_VALUE : CUDA_ERROR_UNKNOWN;
     if (personality->crash_init) raise(SIGSEGV);
-    if (personality->hang_init) face_hang();
+    if (personality->hang_init) hang_forever();
     if (personality->fail_init) return CUDA_ERROR_UNKNOWN;
     if (personality->no_device) return CUDA_NO_DEVICE;
     is_started = true;
@@ -53,7 +53,7 @@ EXPORT CUresult cuInit(unsigned flags) {
 }
 
 EXPORT CUresult cuDriverGetVersion(int *version) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     // CUDA 10.2, of driver 440, and 12.4, of driver 550.
     *version = personality && personality->old_driver ? 10020 : 12040;
     return CUDA_SUCCESS;
@@ -107,7 +107,7 @@ EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice devic
 
 // Of the device: what the personality has, or 8 GiB.
 static size_t capacity(void) {
-    unsigned megabytes = face_personality()->gpu_memory;
+    unsigned megabytes = nvidia_personality()->gpu_memory;
     return (size_t)(megabytes ? megabytes : 8192) << 20;
 }
 
@@ -148,7 +148,7 @@ EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice devi
     if (!is_started) return CUDA_NOT_INITIALIZED;
     if (device) return CUDA_INVALID_DEVICE;
     // A context takes some hundred megabytes of a real device.
-    if (face_personality()->gpu_memory && face_personality()->gpu_memory < 2) return CUDA_OUT_OF_MEMORY;
+    if (nvidia_personality()->gpu_memory && nvidia_personality()->gpu_memory < 2) return CUDA_OUT_OF_MEMORY;
     CUcontext made = calloc(1, sizeof *made);
     if (!made) return CUDA_OUT_OF_MEMORY;
     made->resets = plan_resets();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What libcuda calls its results.
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 static const struct {
     CUresult result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The rest of libcuda that clients look for: streams and events, which never wait, and what a codec's client never calls.
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 // Streams and events are this one, which says nothing: all work is done when its call returns.
 static int done;

@@ -56,7 +56,7 @@ static CUresult check_context(void) {
 // --- What there is
 
 EXPORT CUresult cuvidGetDecoderCaps(CUVIDDECODECAPS *caps) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     CUresult status = check_context();
     if (status) return status;
     bool deep = caps->nBitDepthMinus8 == 2;
@@ -79,7 +79,7 @@ EXPORT CUresult cuvidGetDecoderCaps(CUVIDDECODECAPS *caps) {
 // --- Decoders
 
 static bool is_possible(const CUVIDDECODECREATEINFO *info) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     bool deep = info->bitDepthMinus8 == 2;
     long width = info->display_area.right - info->display_area.left, height = info->display_area.bottom - info->display_area.top;
     const char *wrong = NULL;
@@ -103,7 +103,7 @@ static bool is_possible(const CUVIDDECODECREATEINFO *info) {
     } else if (info->ulTargetWidth > info->ulWidth || info->ulTargetHeight > info->ulHeight) {
         wrong = "scaling is not implemented";
     }
-    if (wrong) face_complain("cuvidCreateDecoder: %s", wrong);
+    if (wrong) log_fault("cuvidCreateDecoder: %s", wrong);
     return !wrong;
 }
 
@@ -169,7 +169,7 @@ EXPORT CUresult cuvidReconfigureDecoder(CUvideodecoder handle, CUVIDRECONFIGURED
 }
 
 static CUresult decode(struct decoder *decoder, struct surface *surface, const CUVIDPICPARAMS *parameters, unsigned number) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     char message[MESSAGE_SIZE] = "";
     bool read = nv_picture_read(&decoder->picture, parameters, message);
     const VAIQMatrixBufferHEVC *matrix =
@@ -177,7 +177,7 @@ static CUresult decode(struct decoder *decoder, struct surface *surface, const C
     VAStatus result = read ? hwsim_decoder_decode(decoder->decoder, &decoder->picture.picture, matrix, decoder->picture.slices,
                                  (int)parameters->nNumSlices, &surface->picture, message, sizeof message)
                            : VA_STATUS_ERROR_INVALID_PARAMETER;
-    if (message[0]) face_complain("picture %u (POC %d): %s", number, parameters->CodecSpecific.hevc.CurrPicOrderCntVal, message);
+    if (message[0]) log_fault("picture %u (POC %d): %s", number, parameters->CodecSpecific.hevc.CurrPicOrderCntVal, message);
     bool is_wrong = personality->decode_wrong_at && number >= personality->decode_wrong_at;
     if (is_wrong) invert_picture(&surface->picture);
     // The lowest bit of the first sample.
@@ -189,7 +189,7 @@ static CUresult decode(struct decoder *decoder, struct surface *surface, const C
 }
 
 EXPORT CUresult cuvidDecodePicture(CUvideodecoder handle, CUVIDPICPARAMS *parameters) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     struct decoder *decoder = handle;
     CUresult status = check_context();
     if (status) return status;
@@ -203,7 +203,7 @@ EXPORT CUresult cuvidDecodePicture(CUvideodecoder handle, CUVIDPICPARAMS *parame
     bool fails = (personality->decode_fail_at && number >= personality->decode_fail_at) || fault == FAULT_DECODE_FAIL;
     surface->hung = (personality->decode_hang_at && number >= personality->decode_hang_at) || fault == FAULT_DECODE_HANG;
     if (fails || plan_resets() > decoder->resets) {
-        face_complain("picture %u: it was asked to fail", number);
+        log_fault("picture %u: it was asked to fail", number);
         status = CUDA_LAUNCH_FAILED;
     } else if (!surface->hung) {
         status = decode(decoder, surface, parameters, number);
@@ -264,7 +264,7 @@ EXPORT CUresult cuvidMapVideoFrame64(
     }
     pthread_mutex_unlock(&decoder->lock);
     // Hardware's clients wait here for the picture.
-    if (hung) face_hang();
+    if (hung) hang_forever();
     return status;
 }
 

@@ -9,19 +9,19 @@
 
 #include "coder/transform.h"
 #include "faults/plan.h"
-#include "nvidia/nvenc_places.h"
+#include "nvidia/nvenc_slots.h"
 
 static _Atomic unsigned opened;
 
 static NVENCSTATUS wrong(struct session *session, const char *call) {
-    face_complain("%s: %s", call, session->error);
+    log_fault("%s: %s", call, session->error);
     return NV_ENC_ERR_INVALID_PARAM;
 }
 
 // --- Sessions
 
 static NVENCSTATUS open_session(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS *parameters, void **handle) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     if (!parameters || !handle) return NV_ENC_ERR_INVALID_PTR;
     *handle = NULL;
     if (!personality) return NV_ENC_ERR_GENERIC;
@@ -32,16 +32,16 @@ static NVENCSTATUS open_session(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS *parameters
     if (personality->no_nvenc) return NV_ENC_ERR_UNSUPPORTED_DEVICE;
     if (parameters->deviceType != NV_ENC_DEVICE_TYPE_CUDA || !parameters->device) return NV_ENC_ERR_INVALID_ENCODERDEVICE;
     if (personality->busy) return NV_ENC_ERR_ENCODER_BUSY;
-    int place = -1;
-    if (personality->three_sessions && (place = places_take()) < 0)
+    int slot = -1;
+    if (personality->three_sessions && (slot = slots_take()) < 0)
         return personality->client_key ? NV_ENC_ERR_INCOMPATIBLE_CLIENT_KEY : NV_ENC_ERR_OUT_OF_MEMORY;
     struct session *session = calloc(1, sizeof *session);
     if (!session) {
-        places_leave(place);
+        slots_release(slot);
         return NV_ENC_ERR_OUT_OF_MEMORY;
     }
     transform_prepare();
-    session->place = place;
+    session->slot = slot;
     session->context = parameters->device;
     session->number = ++opened;
     session->resets = plan_resets();
@@ -61,7 +61,7 @@ static NVENCSTATUS destroy(void *handle) {
     for (int i = 0; i < MOST_KEPT; i++) frame_free(&session->kept[i].frame);
     coder_free(&session->coder);
     free(session->source_memory);
-    places_leave(session->place);
+    slots_release(session->slot);
     free(session);
     return NV_ENC_SUCCESS;
 }
@@ -192,7 +192,7 @@ static NVENCSTATUS encode(void *handle, NV_ENC_PIC_PARAMS *picture) {
         .index = picture->frameIdx, .timestamp = picture->inputTimeStamp, .duration = picture->inputDuration};
     write_sei(&pending.sei, &picture->codecPicParams.hevcPicParams);
     NVENCSTATUS status = nvenc_take(session, &pending);
-    if (status && status != NV_ENC_ERR_NEED_MORE_INPUT) face_complain("nvEncEncodePicture: %s", session->error);
+    if (status && status != NV_ENC_ERR_NEED_MORE_INPUT) log_fault("nvEncEncodePicture: %s", session->error);
     return status;
 }
 
@@ -201,7 +201,7 @@ static NVENCSTATUS lock_output(void *handle, NV_ENC_LOCK_BITSTREAM *lock) {
     (void)handle;
     if (lock->version != NV_ENC_LOCK_BITSTREAM_VER) return NV_ENC_ERR_INVALID_VERSION;
     if (!output) return NV_ENC_ERR_INVALID_PTR;
-    if (output->hung && !lock->doNotWait) face_hang();
+    if (output->hung && !lock->doNotWait) hang_forever();
     if (!output->filled || output->hung) return NV_ENC_ERR_LOCK_BUSY;
     lock->bitstreamBufferPtr = output->data.data;
     lock->bitstreamSizeInBytes = (uint32_t)output->data.count;
@@ -230,7 +230,7 @@ static NVENCSTATUS set_streams(void *handle, NV_ENC_CUSTREAM_PTR in, NV_ENC_CUST
 
 EXPORT NVENCSTATUS NvEncodeAPIGetMaxSupportedVersion(uint32_t *version);
 EXPORT NVENCSTATUS NvEncodeAPIGetMaxSupportedVersion(uint32_t *version) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     // Those of drivers 440 and 550.
     *version = personality && personality->old_driver ? 9 << 4 | 1 : 12 << 4 | 2;
     return NV_ENC_SUCCESS;

@@ -6,7 +6,7 @@
 
 #include "coder/coder.h"
 #include "encoder/rate.h"
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 // NVENC's sizes on chips since Turing, and what of the interface is there.
 enum { SMALLEST_WIDTH = 129, SMALLEST_HEIGHT = 33, MOST_B = 4, MOST_PENDING = 64, MOST_OUTPUTS = 128, MOST_KEPT = 4 };
@@ -45,7 +45,7 @@ struct kept {
 
 struct session {
     CUcontext context;
-    int place;        // among the sessions that the driver allows, or -1
+    int slot;         // among the sessions that the driver allows, or -1
     unsigned number;  // among the process's
     unsigned resets;  // of the GPU, before it was made
     char error[MESSAGE_SIZE];

@@ -202,7 +202,7 @@ static void write_headers(struct session *session, const struct pending *picture
 
 static NVENCSTATUS fill(struct session *session, struct pending *picture, const struct plan *plan, struct output *output,
     unsigned number, enum planned_fault fault) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     struct coder *coder = &session->coder;
     if (!load(session, picture)) return NV_ENC_ERR_INVALID_PARAM;
     if (fault == FAULT_CORRUPT || (personality->wrong_at && number >= personality->wrong_at)) invert_picture(&session->source);
@@ -235,7 +235,7 @@ static NVENCSTATUS fill(struct session *session, struct pending *picture, const 
 }
 
 NVENCSTATUS nvenc_code(struct session *session, struct pending *picture, const struct plan *plan) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     if (!session->output_count) return NV_ENC_ERR_NOT_ENOUGH_BUFFER;
     struct output *output = session->outputs[0];
     memmove(session->outputs, session->outputs + 1, --session->output_count * sizeof *session->outputs);

@@ -57,7 +57,7 @@ static NVENCSTATUS list_formats(void *handle, GUID codec, NV_ENC_BUFFER_FORMAT *
 }
 
 static NVENCSTATUS capability(void *handle, GUID codec, NV_ENC_CAPS_PARAM *asked, int *value) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     (void)handle;
     if (asked->version != NV_ENC_CAPS_PARAM_VER) return NV_ENC_ERR_INVALID_VERSION;
     if (!is_hevc(codec)) return NV_ENC_ERR_UNSUPPORTED_PARAM;

@@ -58,7 +58,7 @@ static bool make_sets(struct session *session) {
     const NV_ENC_CONFIG_HEVC *hevc = &config->encodeCodecConfig.hevcConfig;
     int width = (int)parameters->encodeWidth, height = (int)parameters->encodeHeight, depth = 8 + (int)hevc->pixelBitDepthMinus8;
     bool deep = is_guid(&config->profileGUID, &NV_ENC_HEVC_PROFILE_MAIN10_GUID) || depth > 8;
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     if (hevc->chromaFormatIDC > 1) return refuse(session->error, "chroma_format_idc %u is not implemented", hevc->chromaFormatIDC);
     if (depth != 8 && depth != 10) return refuse(session->error, "%d bits", depth);
     if (!personality->encode[deep]) return refuse(session->error, "the profile is not supported");
@@ -115,7 +115,7 @@ static bool make_rate(struct session *session) {
 }
 
 bool nvenc_configure(struct session *session) {
-    const struct personality *personality = face_personality();
+    const struct personality *personality = nvidia_personality();
     const NV_ENC_INITIALIZE_PARAMS *parameters = &session->parameters;
     NV_ENC_CONFIG *config = &session->config;
     if (!is_guid(&parameters->encodeGUID, &NV_ENC_CODEC_HEVC_GUID)) return refuse(session->error, "the codec is not supported");

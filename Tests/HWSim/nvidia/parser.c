@@ -99,9 +99,9 @@ static void begin_picture(struct stream_parser *parser, const struct slice *slic
     picture->poc = count_order(parser, slice);
     order_begin(parser);
     parser->begins = false;
-    picture->surface = order_place(parser);
+    picture->surface = order_slot(parser);
     if (picture->surface < 0) {
-        face_complain("the parser: %u surfaces do not suffice", parser->surface_count);
+        log_fault("the parser: %u surfaces do not suffice", parser->surface_count);
         parser->failed = true;
         return;
     }
@@ -118,7 +118,7 @@ static void take_slice(struct stream_parser *parser, struct bit_reader *reader, 
     struct slice slice = picture->slice;
     if (data[2] & 0x80) finish_picture(parser);
     if (!parse_slice(reader, &parser->sets, nal, &slice, message)) {
-        face_complain("the parser: %s", message);
+        log_fault("the parser: %s", message);
         return;
     }
     if (slice.first) begin_picture(parser, &slice, timestamp);
@@ -146,7 +146,7 @@ static void take_nal_unit(struct stream_parser *parser, const uint8_t *data, siz
     if (nal.type == NAL_VPS) parsed = parse_vps(&reader, &parser->sets, message);
     if (nal.type == NAL_SPS) parsed = parse_sps(&reader, &parser->sets, &id, message);
     if (nal.type == NAL_PPS) parsed = parse_pps(&reader, &parser->sets, &id, message);
-    if (!parsed) face_complain("the parser: %s", message);
+    if (!parsed) log_fault("the parser: %s", message);
     if (nal.type == NAL_EOS || nal.type == NAL_EOB) parser->begins = true;
 }
 

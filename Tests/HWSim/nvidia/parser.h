@@ -3,7 +3,7 @@
 #define HWSIM_NV_PARSER_H
 
 #include "bitstream/headers.h"
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 enum { MOST_SURFACES = 64, MOST_SLICES = 1024 };
 
@@ -56,7 +56,7 @@ void parser_fill(const struct stream_parser *, CUVIDPICPARAMS *);
 // Marks references for a picture whose POC is known, and drops and shows what has to leave before it is decoded.
 void order_begin(struct stream_parser *);
 // The surface of the picture; -1 where all are taken.
-int order_place(struct stream_parser *);
+int order_slot(struct stream_parser *);
 void order_end(struct stream_parser *);  // once it is decoded
 void order_show_all(struct stream_parser *);
 

@@ -102,16 +102,16 @@ void order_begin(struct stream_parser *parser) {
     while ((waiting(parser) > ordering[1] || held(parser) > ordering[0]) && show_next(parser)) continue;
 }
 
-int order_place(struct stream_parser *parser) {
+int order_slot(struct stream_parser *parser) {
     do {
-        int place = -1;
+        int slot = -1;
         for (unsigned i = 0; i < parser->surface_count; i++) {
             const struct shown *surface = &parser->surfaces[i];
             if (surface->reference || surface->waiting) continue;
             // The one whose picture the client has had longest.
-            if (place < 0 || surface->used < parser->surfaces[place].used) place = (int)i;
+            if (slot < 0 || surface->used < parser->surfaces[slot].used) slot = (int)i;
         }
-        if (place >= 0) return place;
+        if (slot >= 0) return slot;
     } while (show_next(parser));
     return -1;
 }

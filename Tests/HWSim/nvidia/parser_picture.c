@@ -89,11 +89,11 @@ static void fill_references(CUVIDHEVCPICPARAMS *to, const struct stream_parser *
     const struct reference_sets *sets = &parser->references;
     unsigned char *const entries[] = {to->RefPicSetStCurrBefore, to->RefPicSetStCurrAfter, to->RefPicSetLtCurr};
     int *const counts[] = {&to->NumPocStCurrBefore, &to->NumPocStCurrAfter, &to->NumPocLtCurr};
-    int place_of[MOST_SURFACES], count = 0;
+    int index_of[MOST_SURFACES], count = 0;
     for (unsigned i = 0; i < parser->surface_count; i++) {
         const struct shown *surface = &parser->surfaces[i];
         if (!surface->reference || count == 16) continue;
-        place_of[i] = count;
+        index_of[i] = count;
         to->RefPicIdx[count] = (int)i;
         to->PicOrderCntVal[count] = surface->poc;
         to->IsLongTerm[count++] = surface->long_term;
@@ -102,9 +102,9 @@ static void fill_references(CUVIDHEVCPICPARAMS *to, const struct stream_parser *
     for (int set = 0; set < 3; set++)
         for (int i = 0; i < sets->count[set] && i < 8; i++) {
             int surface = sets->surface[set][i];
-            int place = surface >= 0 ? place_of[surface] : count < 15 ? count++ : 14;
-            if (surface < 0) to->PicOrderCntVal[place] = sets->poc[set][i];
-            entries[set][i] = (unsigned char)place;
+            int index = surface >= 0 ? index_of[surface] : count < 15 ? count++ : 14;
+            if (surface < 0) to->PicOrderCntVal[index] = sets->poc[set][i];
+            entries[set][i] = (unsigned char)index;
             ++*counts[set];
             to->NumPocTotalCurr++;
         }

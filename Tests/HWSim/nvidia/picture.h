@@ -4,7 +4,7 @@
 
 #include "bitstream/headers.h"
 #include "decoder/decoder.h"
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 // One picture of NVDEC's interface as VA-API's buffers in the long slice format: slice headers are read here, which NVDEC's
 // firmware does, too, and with no more than it is told.

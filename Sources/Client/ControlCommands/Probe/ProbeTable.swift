@@ -51,6 +51,7 @@ enum ProbeTable {
             // The name for configurations: the node's number can change at the next boot.
             if let link = node.byPath { rows.append(["  \(link)"]) }
         }
-        return Console.table(rows) + (snapshot.nodes.isEmpty ? "\n(none: there is no /dev/dri/renderD*)" : "")
+        let none = "\n(none: there is no /dev/dri/renderD* and no /dev/nvidia0 to 7)"
+        return Console.table(rows) + (snapshot.nodes.isEmpty ? none : "")
     }
 }

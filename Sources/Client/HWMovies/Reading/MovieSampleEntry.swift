@@ -68,17 +68,23 @@ public struct MovieSampleEntry: Hashable, Sendable {
             && ["esds", "srat", "wave", "chan", "chnl", "btrt", "dOps", "alac", "dac3", "dec3"].contains(type)
     }
 
-    /// The boxes in bytes, up to the first that is damaged.
-    private static func children(_ bytes: ArraySlice<UInt8>) -> [Box] {
+    /// The boxes in bytes, up to the first that is damaged, and those in `wave`, but `maxBoxes` together at most.
+    ///
+    /// - Parameter isNested: the bytes are a `wave` box's; one within it is not opened.
+    private static func children(_ bytes: ArraySlice<UInt8>, isNested: Bool = false) -> [Box] {
         var result: [Box] = []
         var list = BoxList(bytes)
-        while result.count < 256, let (header, body) = try? list.next() {
+        while result.count < maxBoxes, let (header, body) = try? list.next() {
             result.append(Box(header.type, Array(body)))
             // QuickTime has the configuration of sound in a box of its own.
-            if header.type == "wave" { result += children(body) }
+            if header.type == "wave", !isNested {
+                result += children(body, isNested: true).prefix(maxBoxes - result.count)
+            }
         }
         return result
     }
+
+    private static let maxBoxes = 256
 
     private func body(_ type: FourCC) -> [UInt8]? { boxes.first { $0.type == type }?.fields }
 

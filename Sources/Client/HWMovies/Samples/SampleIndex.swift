@@ -85,7 +85,8 @@ struct SampleIndex: Sendable {
                 let number = Int(index & 0xFFFF) - 1
                 return entries.indices.contains(number) ? entries[number] : nil
             }
-            var map = groups[type] ?? GroupMap()
+            // Taken out, so that it is changed in place: a copy for each fragment takes quadratic time.
+            var map = groups.removeValue(forKey: type) ?? GroupMap()
             if let entries = own[type]?.entries { entries.forEach { map.declare($0) } }
             map.append(upTo: samples.lowerBound, nil)
             var sample = samples.lowerBound

@@ -66,12 +66,12 @@ final class NodeWatch {
     /// The nodes that exist; watches their folders, or what these will appear in.
     private func look() -> [String: Identity] {
         for folder in Set(nodes().map(Self.folder) + ["/dev/dri"]) where !watch(folder) {
-            inotify_add_watch(
-                file.rawValue, Self.folder(of: folder),
-                UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
+            watchForNew(in: Self.folder(of: folder))
             // It may have appeared before the watch of the folder above.
             _ = watch(folder)
         }
+        // The nodes of NVIDIA's cards, once their module is loaded.
+        watchForNew(in: "/dev")
         // Listed after the watches were set: what comes later has an event.
         return nodes().reduce(into: [:]) { $0[$1] = Identity($1) }
     }
@@ -79,6 +79,12 @@ final class NodeWatch {
     /// Watches a folder for nodes; a second watch of the same folder replaces the first.
     private func watch(_ folder: String) -> Bool {
         inotify_add_watch(file.rawValue, folder, Self.events) >= 0
+    }
+
+    /// Watches a folder for files that appear, and for what else it is watched already.
+    private func watchForNew(in folder: String) {
+        inotify_add_watch(
+            file.rawValue, folder, UInt32(IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_MASK_ADD))
     }
 
     private static func folder(of path: String) -> String {

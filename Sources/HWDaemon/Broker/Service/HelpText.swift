@@ -10,7 +10,8 @@ enum HelpText {
         ENVIRONMENT
           HWDAEMON_SOCKET   the socket's path, if --socket is not given
           HWDAEMON_DEVICES  device nodes to use instead of every
-                            /dev/dri/renderD*, separated by colons
+                            /dev/dri/renderD* and /dev/nvidia0 to 7,
+                            separated by colons
           HWDAEMON_CAPABILITIES
                             a catalogue of codec paths and driver quirks to
                             use instead of the installed one

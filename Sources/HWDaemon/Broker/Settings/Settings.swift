@@ -137,7 +137,8 @@ enum SettingsTable {
             "Time that sessions have to finish in the daemon that was upgraded; 0: as long as they take."),
         SettingsRow(
             "Devices", \.devices, .paths(atMost: Devices.maxCount),
-            "Device nodes to use instead of every /dev/dri/renderD*; HWDAEMON_DEVICES overrides it."),
+            "Device nodes to use instead of every /dev/dri/renderD* and /dev/nvidia0 to 7; HWDAEMON_DEVICES overrides it."
+        ),
         SettingsRow(
             "Sandbox", \.sandbox, .sandboxMode,
             "Whether sessions' processes may make only the system calls, and open only the files, that codecs and "

@@ -140,9 +140,13 @@ public enum EncoderPolicy {
             return "\(id) is not a hardware encoder of this machine"
         }
         if !hardware.isEmpty { return misfit(request, hardware) }
-        if snapshot.nodes.isEmpty { return "this machine has no render node (/dev/dri/renderD*)" }
-        return snapshot.nodes
-            .map { "\($0.node): \($0.reason ?? "no HEVC encoder found on it")" }
+        let nodes = snapshot.nodes.filter { CodecInterface(node: $0.node) == .vaapi }
+        if nodes.isEmpty {
+            return snapshot.nodes.isEmpty
+                ? "this machine has no render node (/dev/dri/renderD*)"
+                : "NVIDIA's cards decode here, but have no encoder path, and there is no render node (/dev/dri/renderD*)"
+        }
+        return nodes.map { "\($0.node): \($0.reason ?? "no HEVC encoder found on it")" }
             .joined(separator: "; ")
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What NVIDIA's libraries that are played here have in common.
-#ifndef HWSIM_FACE_H
-#define HWSIM_FACE_H
+#ifndef HWSIM_NVIDIA_COMMON_H
+#define HWSIM_NVIDIA_COMMON_H
 
 #include <ffnvcodec/dynlink_cuda.h>
 #include <ffnvcodec/dynlink_nvcuvid.h>
@@ -27,13 +27,13 @@
 enum { DEVICE_PITCH = 256 };
 
 // What HWSIM_PERSONALITY names, read once; NULL, with a message on standard error, where it names nothing.
-const struct personality *face_personality(void);
+const struct personality *nvidia_personality(void);
 
 // Says on standard error why something is refused.
-void face_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Waits for ever.
-void face_hang(void) __attribute__((noreturn));
+void hang_forever(void) __attribute__((noreturn));
 
 // libcuda's functions that ffnvcodec's loader does not ask for.
 CUresult cuDriverGetVersion(int *version);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "nvidia/face.h"
+#include "nvidia/nvidia_common.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 static struct personality personality;
 static bool is_known;
 
-void face_complain(const char *format, ...) {
+void log_fault(const char *format, ...) {
     char text[512];
     va_list arguments;
     va_start(arguments, format);
@@ -23,15 +23,15 @@ static void read_personality(void) {
     char message[128];
     const char *words = getenv("HWSIM_PERSONALITY");
     is_known = personality_read(&personality, words, message, sizeof message);
-    if (!is_known) face_complain("HWSIM_PERSONALITY: %s", message);
+    if (!is_known) log_fault("HWSIM_PERSONALITY: %s", message);
 }
 
-const struct personality *face_personality(void) {
+const struct personality *nvidia_personality(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_personality);
     return is_known ? &personality : NULL;
 }
 
-void face_hang(void) {
+void hang_forever(void) {
     for (;;) pause();
 }
