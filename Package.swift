@@ -343,8 +343,9 @@ let package = Package(
         .testTarget(
             name: "MediaCommandsTests",
             dependencies: [
-                "HWDControlCommands", "HWDEdits", "HWDEncoderTesting", "HWDLibAVReading", "HWDLibAVWriting",
-                "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "hwctl-media", argumentParser,
+                "HWDComparison", "HWDControlCommands", "HWDEdits", "HWDEncoderTesting", "HWDLibAVReading",
+                "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "hwctl-media",
+                argumentParser,
             ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),

@@ -120,6 +120,46 @@ import Testing
         Self.expect(half.codes, [0.5, 1, 2], "a black background")
     }
 
+    @Test("A key without a background after it needs a target with alpha")
+    func keyWithoutAlpha() throws {
+        let key = "key:color=1acc33"
+        func error(_ texts: [String], _ format: PixelFormat, width: Int = 64) throws -> SessionError? {
+            let source = ImageDescription(
+                format: .rgba8, width: 64, height: 32, signal: SignalDescription(transfer: .sRGB))
+            let signal = SignalDescription(transfer: format.isRGB ? .sRGB : .bt1886)
+            let target = ImageDescription(format: format, width: width, height: 32, signal: signal)
+            var options = ConversionOptions()
+            options.effects = Effects(list: try EffectList(texts: texts, .call))
+            do throws(SessionError) {
+                let conversion = Conversion(source: source, target: target, options: options)
+                guard conversion.isScaled else {
+                    _ = try ConversionPlan(conversion)
+                    return nil
+                }
+                _ = try ScalingPlan(conversion)
+                return nil
+            } catch { return error }
+        }
+        for width in [64, 48] {
+            for format in [PixelFormat.nv12, .yu12, .p010, .i010] {
+                let refused = try error([key, "despill"], format, width: width)
+                #expect(refused?.status == .parameter && refused?.reason.contains("background") == true)
+                #expect(try error([key, "background", key], format, width: width)?.status == .parameter)
+                #expect(try error([key, "despill", "background", "sepia"], format, width: width) == nil)
+            }
+            #expect(try error([key], .rgba8, width: width) == nil)
+        }
+    }
+
+    @Test("A table that no effect names is found")
+    func unnamedTables() throws {
+        let table = try CubeTable(text: Array("LUT_1D_SIZE 2\n0 0 0\n1 1 1\n".utf8))
+        let list = try EffectList(texts: ["lut:table=0,space=srgb", "lut:table=2,space=srgb"], .call)
+        #expect(Effects(list: list, tables: [table, table, table]).unnamedTable == 1)
+        #expect(Effects(list: list, tables: [table]).unnamedTable == nil)
+        #expect(Effects(tables: [table]).unnamedTable == 0)
+    }
+
     @Test("Order matters, and old members are not mixed with a list")
     func order() throws {
         let first = try Self.plan(["exposure:ev=1", "cdl:offset=1"]).convert([1, 1, 1], alpha: 1).codes

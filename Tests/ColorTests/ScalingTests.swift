@@ -73,6 +73,18 @@ import Testing
         #expect(light.before?.target.isLight == true && light.after?.source.isLight == true)
         let colored = try ScalingPlan(Conversion(source: image(.nv12, 64, 48), target: image(.rgba16f, 32, 24)))
         #expect(colored.before == nil && colored.scaling.target.format == .p010)
+        // A list of effects is applied at the target's size, tone mapping and the older members before.
+        var listed = linear
+        (listed.effects, listed.targetHeadroom) = (Effects(list: try EffectList(texts: ["sepia"], .call)), 2)
+        let effects = try ScalingPlan(
+            Conversion(source: image(.nv12, 64, 48), target: image(.nv12, 32, 24), options: listed))
+        #expect(effects.before?.options.effects == Effects() && effects.before?.options.targetHeadroom == 2)
+        #expect(effects.after?.options.effects == listed.effects && effects.after?.options.targetHeadroom == nil)
+        listed.effects = Effects(exposure: 1)
+        let members = try ScalingPlan(
+            Conversion(source: image(.nv12, 64, 48), target: image(.nv12, 32, 24), options: listed))
+        #expect(members.before?.options.effects == listed.effects)
+        #expect(members.after?.options.effects == Effects())
         // What does not scale is no such plan, and a plan of colors does not scale.
         #expect(!Conversion(source: image(.nv12, 64, 48), target: image(.nv12, 64, 48)).isScaled)
         #expect(throws: SessionError.self) {

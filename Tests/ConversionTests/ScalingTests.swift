@@ -93,6 +93,30 @@ extension Picture {
         }
     }
 
+    @Test("effects are applied to the whole letterboxed picture, whatever is filtered")
+    func effects() throws {
+        let texts = ["cdl:offset=.25", "vignette:intensity=.8"]
+        let targets = try ScalingOptions.Light.allCases.map { light in
+            var options = ConversionOptions()
+            options.scaling = ScalingOptions(light: light, mode: .letterbox)
+            options.effects = Effects(list: try EffectList(texts: texts, .call))
+            let conversion = Conversion(
+                source: ScalingCases.image(.nv12, 64, 32), target: ScalingCases.image(.nv12, 48, 48),
+                options: options)
+            try Self.check(conversion, limit: 1.5)
+            var gray = Picture(.nv12, width: 64, height: 32)
+            for y in 0..<32 { for x in 0..<64 { gray[0, x, y] = 126 } }
+            for y in 0..<16 { for x in 0..<32 { (gray[1, x, y], gray[2, x, y]) = (128, 128) } }
+            return try gray.converted(by: ConverterChoice.onCPU(conversion), to: conversion.target)
+        }
+        // Bars are lifted, and darkest in the target's corners.
+        for target in targets {
+            #expect(target[0, 24, 2] > 100 && target[0, 24, 24] > target[0, 24, 2])
+            #expect(target[0, 0, 0] < target[0, 24, 0] && abs(target[0, 0, 0] - target[0, 47, 47]) <= 1)
+        }
+        #expect(targets[0].largestDifference(targets[1]) <= 1)
+    }
+
     @Test("large factors, many threads and whole rows of vectors agree with the reference")
     func factors() throws {
         let sizes = [

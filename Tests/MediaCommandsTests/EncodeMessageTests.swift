@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import ArgumentParser
+import HWDComparison
 import Testing
 
 @testable import hwctl_media
@@ -22,6 +24,13 @@ import Testing
         #expect(
             EncoderLine.hardware("AMD Radeon 780M (radeonsi)")
                 == "encoding in hardware: AMD Radeon 780M (radeonsi), verified")
+    }
+
+    @Test("Effects are a request for other pictures, and for no HDR metadata of the source")
+    func effects() throws {
+        let command = try EncodeCommand.parse(["--effect", "exposure:ev=1", "in.mov", "out.mov"])
+        let wanted: Set = ["pictures", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"]
+        #expect(AskedChanges(command).names == wanted)
     }
 
     @Test("A rate that is missed by more than a tenth is said")

@@ -55,7 +55,7 @@ import Testing
     func despill() throws {
         let list = try EffectList(texts: ["key:color=00ff00", "despill", "despill:color=0000ff"], .call)
         #expect(list.effects.map { $0.color("color")?.green } == [1, 1, 0])
-        #expect(list.makesAlpha)
+        #expect(list.makesAlpha && list.leavesAlpha)
         #expect(throws: SessionError.self) { try EffectList(texts: ["despill", "key:color=00ff00"], .call) }
         #expect(throws: SessionError.self) {
             try EffectList(texts: Array(repeating: "sepia", count: EffectList.maxCount + 1), .call)
@@ -75,6 +75,12 @@ import Testing
             let text = needed.isEmpty ? row.name.rawValue : "\(row.name.rawValue):\(needed.joined(separator: ","))"
             #expect(try Effect(text: text, .call).name == row.name)
         }
+    }
+
+    @Test("Effects that clamp highlights with some parameters do not count among those that keep them")
+    func highlights() {
+        let clamping = EffectTable.rows.filter { !$0.keepsHighlights }.map(\.name)
+        #expect(clamping == [.cdl, .lut])
     }
 
     @Test("Numbers have a point in every locale")

@@ -24,9 +24,9 @@ public struct EffectInfo: Codable, Hashable, Sendable {
     public var name: String
     public var description: String
     public var parameters: [EffectParameter]
-    /// Whether light above reference white is kept.
+    /// Whether light above reference white is kept with all parameters.
     public var keepsHighlights: Bool
-    /// Where it is not kept all the same; nil for none.
+    /// The parameters with which it is not kept; nil for none.
     public var highlightsExcept: String?
     /// `low`, `medium`, `high`.
     public var cost: String
@@ -36,7 +36,7 @@ public struct EffectInfo: Codable, Hashable, Sendable {
         name = row.name.rawValue
         description = row.summary
         parameters = row.parameters.filter { $0.isIn(form) }.map(EffectParameter.init)
-        keepsHighlights = true
+        keepsHighlights = row.keepsHighlights
         if case .keptExcept(let condition) = row.highlights { highlightsExcept = condition }
         cost = row.cost.rawValue
     }

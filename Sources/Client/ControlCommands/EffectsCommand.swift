@@ -19,9 +19,12 @@ package struct EffectsCommand: ParsableCommand {
 
             Effects work on linear light of the output's primaries, where 1.0 is reference white: saturation, sepia and tables \
             give other colors with other primaries. Colors are RRGGBB in sRGB, or RRGGBB@p3 in Display P3.
+
+            --hdr leaves out the effects that clamp highlights with some of their parameters; the list names these \
+            parameters.
             """)
 
-    @Flag(help: "Only effects that keep highlights, light above reference white.")
+    @Flag(help: "Only effects that keep highlights, light above reference white, with all parameters.")
     var hdr = false
 
     @OptionGroup(title: "Messages")
@@ -53,8 +56,7 @@ package struct EffectsCommand: ParsableCommand {
     }
 
     private static func highlights(_ effect: EffectInfo) -> String {
-        guard effect.keepsHighlights else { return "clamps highlights" }
-        return "keeps highlights" + (effect.highlightsExcept.map { ", except with \($0)" } ?? "")
+        effect.highlightsExcept.map { "clamps highlights with \($0)" } ?? "keeps highlights"
     }
 
     private static func line(_ parameter: EffectParameter) -> String {

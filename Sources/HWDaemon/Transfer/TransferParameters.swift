@@ -122,6 +122,9 @@ enum TransferParameters {
                 throw SessionError(.parameter, "options.tables[\(number)]: \(error.reason)")
             }
         }
+        if let table = effects.unnamedTable {
+            throw SessionError(.parameter, "options.tables[\(table)]: no effect lut of options.effects names it")
+        }
         return effects
     }
 

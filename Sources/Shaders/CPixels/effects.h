@@ -56,8 +56,8 @@ static void apply_despill(const hwd_effect *effect, pixels *p) {
     *own -= effect->numbers[0] * at_least(*own - others * 0.5f, splat(0));
 }
 
-/// The place of values in a table of one axis: the lower entry and the part of the way to the next.
-INLINE vi place_of(const hwd_effect *effect, int channel, vf x, vf *part) {
+/// The position of values in a table along one axis: the lower entry and the part of the way to the next.
+INLINE vi position_of(const hwd_effect *effect, int channel, vf x, vf *part) {
     const float *n = effect->numbers;
     const vf steps = at_most(at_least((x - n[channel]) * n[3 + channel], splat(0)), splat((float)(effect->size - 1)));
     const vi index = least(whole(steps), (vi){0} + (effect->size - 2));
@@ -75,7 +75,7 @@ static void look_up_lines(const hwd_effect *effect, pixels *p) {
     vf *values[3] = {&p->r, &p->g, &p->b};
     for (int i = 0; i < 3; i++) {
         vf part;
-        const vi index = place_of(effect, i, *values[i], &part) * 3 + i;
+        const vi index = position_of(effect, i, *values[i], &part) * 3 + i;
         const vf low = entries(effect->table, index);
         *values[i] = low + part * (entries(effect->table + 3, index) - low);
     }
@@ -87,8 +87,8 @@ INLINE vi select_index(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
 static void look_up_cube(const hwd_effect *effect, pixels *p) {
     vf r, g, b;
     const int size = effect->size;
-    const vi red = place_of(effect, 0, p->r, &r), green = place_of(effect, 1, p->g, &g);
-    const vi blue = place_of(effect, 2, p->b, &b);
+    const vi red = position_of(effect, 0, p->r, &r), green = position_of(effect, 1, p->g, &g);
+    const vi blue = position_of(effect, 2, p->b, &b);
     const vi across = (vi){0} + 3, down = (vi){0} + 3 * size, deep = (vi){0} + 3 * size * size;
     const vi first = red * 3 + (green * (3 * size) + blue * (3 * size * size)), last = first + across + down + deep;
     const vf largest = at_least(at_least(r, g), b), smallest = at_most(at_most(r, g), b);

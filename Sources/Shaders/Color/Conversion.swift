@@ -48,13 +48,19 @@ public struct Conversion: Hashable, Sendable {
         }
         if let peak = options.masteringPeak { try check(peak, 1...10000, "the mastering peak", "cd/m²") }
         try checkMapping()
-        let effects = options.effects
+        try checkEffects(options.effects)
+    }
+
+    private func checkEffects(_ effects: Effects) throws(SessionError) {
         try check(effects.exposure, -16...16, "the exposure", "stops")
         try check(effects.saturation, 0...16, "the saturation", "(1 leaves it)")
         try check(effects.sepia, 0...1, "sepia", "(0 leaves it)")
         guard effects.list.isEmpty || !effects.hasMembers else {
             throw SessionError(
                 .parameter, "exposure, saturation and sepia belong in the list of effects, if there is one")
+        }
+        guard target.format.hasAlpha || !effects.list.leavesAlpha else {
+            throw SessionError(.parameter, "the effect key needs a target with alpha, or background after it")
         }
     }
 

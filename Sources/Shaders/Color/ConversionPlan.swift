@@ -4,7 +4,8 @@ public import HWDModel
 /// The numbers of a conversion, computed once in Double and shared by `ReferenceConverter`, shaders and the CPU path.
 ///
 /// A pixel passes (`mapping`) → `decode` → (clamp) → `forward` → (`mapping.light`) → HLG's OOTF → tone mapping → `light` →
-/// `effects` → HLG's inverse OOTF → `inverse` → (clamp) → `encode`; steps in parentheses are not in every plan. With `keepsValues` only the first and the last step apply.
+/// `effects` → HLG's inverse OOTF → `inverse` → (clamp) → `encode`; steps in parentheses are not in every plan. With
+/// `keepsValues` only the first and the last step apply.
 public struct ConversionPlan: Sendable {
     /// The conversion.
     public let conversion: Conversion

@@ -84,6 +84,24 @@ extension EndToEnd {
             }
         }
 
+        @Test("Effects on pictures with alpha are refused, because the alpha layer would be lost")
+        func effects() throws {
+            let server = try TestDaemon()
+            let (coded, output) = (server.folder.path("coded.mov"), server.folder.path("out.raw"))
+            let encode = try Programs.hwctl(
+                ["encode", "--alpha", "straight", Clips.fixture("alpha_prores4444.mov").path, coded],
+                socket: server.socket)
+            try #require(encode.status == 0, "\(encode.errors)")
+            let arguments = ["decode", "--effect", "exposure:ev=1"]
+            let refused = try Programs.hwctl(
+                arguments + ["--format", "rgba8", coded, output], socket: server.socket)
+            #expect(refused.status != 0, "\(refused.errors)")
+            #expect(refused.errors.contains("--effect is not possible for frames with alpha"), "\(refused.errors)")
+            #expect(!FileManager.default.fileExists(atPath: output))
+            let opaque = try Programs.hwctl(arguments + [coded, output], socket: server.socket)
+            #expect(opaque.status == 0, "\(opaque.errors)")
+        }
+
         @Test("Pictures in RGB carry the stream's alpha, straight or premultiplied")
         func rgb() throws {
             let server = try TestDaemon()

@@ -172,7 +172,7 @@ public struct Effect: Hashable, Sendable {
         return pairs.isEmpty ? name.rawValue : name.rawValue + ":" + pairs.joined(separator: ",")
     }
 
-    /// Gives the effect the color of the key before it, if it has none of its own.
+    /// Gives the effect the color of the preceding `key` effect, if it has none of its own.
     mutating func inherit(_ color: Color) {
         if values["color"] == nil { values["color"] = .color(color) }
     }

@@ -2,8 +2,9 @@
 
 /// What an effect does and takes: a row of `EffectTable`.
 public struct EffectDescription: Sendable {
-    /// Whether light above reference white is kept.
+    /// What happens to light above reference white.
     public enum Highlights: Hashable, Sendable {
+        /// Kept with all parameters.
         case kept
         /// Kept, except under a condition, in words.
         case keptExcept(String)
@@ -71,4 +72,7 @@ public struct EffectDescription: Sendable {
     public let parameters: [Parameter]
     public let highlights: Highlights
     public let cost: Cost
+
+    /// Whether light above reference white is kept with all parameters.
+    public var keepsHighlights: Bool { highlights == .kept }
 }

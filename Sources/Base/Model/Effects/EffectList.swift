@@ -7,7 +7,7 @@ public struct EffectList: Hashable, Sendable {
     /// The most tables of a session.
     public static let maxTables = 16
 
-    /// The effects; a despill without a color has that of the key before it.
+    /// The effects; a despill without a color has that of the preceding key.
     public let effects: [Effect]
 
     /// No effects.
@@ -42,4 +42,7 @@ public struct EffectList: Hashable, Sendable {
 
     /// Whether pixels may become transparent.
     public var makesAlpha: Bool { effects.contains { $0.name == .key } }
+
+    /// Whether pixels may be transparent after the last effect: a key has no background after it.
+    public var leavesAlpha: Bool { effects.last { $0.name == .key || $0.name == .background }?.name == .key }
 }

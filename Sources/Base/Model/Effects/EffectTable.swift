@@ -5,6 +5,9 @@
 ///
 /// Effects work on linear light of the target's primaries, 1.0 is reference white, colors are not multiplied by alpha.
 public enum EffectTable {
+    /// Roughly the most entries that tables may have together: as text they are part of one call.
+    public static let roomForEntries = "about 12³"
+
     private typealias Parameter = EffectDescription.Parameter
 
     /// The description of an effect.
@@ -101,12 +104,14 @@ public enum EffectTable {
         summary: "Limits the strongest channel of a key's color to the mean of the two others.",
         parameters: [
             Parameter("amount", .number(0...1), default: "1", "0 changes nothing"),
-            Parameter("color", .color, "the key's color; that of the key before it when absent"),
+            Parameter("color", .color, "the key's color; that of the preceding key when absent"),
         ],
         highlights: .kept, cost: .low)
 
     private static let lut = EffectDescription(
-        name: .lut, summary: "Colors by a table in a .cube file, one- or three-dimensional (tetrahedral).",
+        name: .lut,
+        summary: "Colors by a table in a .cube file, one- or three-dimensional (tetrahedral); a call has room for "
+            + "\(roomForEntries) entries.",
         parameters: [
             Parameter("file", .file, isRequired: true, "the .cube file"),
             Parameter("table", .table, isRequired: true, "the table's number in the call, from 0 on"),

@@ -35,6 +35,7 @@ struct EffectArguments: ParsableArguments {
 /// Effects as a session's call has them.
 struct EffectRequest {
     let texts: [String]
+    /// The texts of .cube files.
     let tables: [String]
 
     /// Bytes of tables that a call has room for, together, beside its other members.
@@ -54,23 +55,30 @@ struct EffectRequest {
             files.append(file)
             return effect.text(table: files.count - 1)
         }
-        tables = try files.map(Self.table)
+        let cubes = try files.map(Self.table)
+        tables = cubes.map(\.compactText)
         // A line feed takes two bytes in JSON.
         let size = tables.reduce(0) { $0 + $1.utf8.count + $1.utf8.count { $0 == 0x0A } }
         guard size <= Self.room else {
             throw MediaError(
                 .unsupported,
-                "\(files.joined(separator: ", ")): tables of \(size) bytes are too large; there is room for \(Self.room)"
-            )
+                "\(files.joined(separator: ", ")): \(Self.words(cubes)) not fit into a call; "
+                    + "\(EffectTable.roomForEntries) does")
         }
     }
 
-    private static func table(_ path: String) throws(MediaError) -> String {
+    /// The sizes of tables and a verb: `a table of 33³ entries does`.
+    private static func words(_ cubes: [CubeTable]) -> String {
+        let sizes = cubes.map { $0.isCube ? "\($0.size)³" : "\($0.size)" }.joined(separator: " and ")
+        return cubes.count == 1 ? "a table of \(sizes) entries does" : "tables of \(sizes) entries do"
+    }
+
+    private static func table(_ path: String) throws(MediaError) -> CubeTable {
         let bytes: [UInt8]
         do { bytes = try BoundedFile.read(path, limit: CubeTable.maxBytes) } catch {
             throw MediaError(.noInput, "\(path): \(error.reason)")
         }
-        do throws(SessionError) { return try CubeTable(text: bytes).compactText } catch {
+        do throws(SessionError) { return try CubeTable(text: bytes) } catch {
             throw MediaError(.badInput, "\(path): \(error.reason)")
         }
     }

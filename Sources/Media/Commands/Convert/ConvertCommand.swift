@@ -29,6 +29,10 @@ struct ConvertCommand: ParsableCommand {
             --to-size scales, up to 8 times in either direction. Values are filtered as they are coded, plane by plane, with \
             chroma where its siting says and colors multiplied by alpha; --filter-light linear filters light.
 
+            --effect applies to pictures of the target's size. Its tables become part of a call to the daemon, which has room \
+            for \(EffectTable.roomForEntries) entries; larger ones are refused. A key needs a target with alpha, or a background \
+            after it.
+
             --transfer, --matrix, --range and --siting describe the source, or the target where the source is rgba16f: \
             half floats are linear, 1.0 is reference white, and highlights are above 1.0. \
             Names: transfer bt1886, bt709-oetf, srgb, apple709, pq, hlg, hlg-apple12, linear, gamma2.2, gamma2.4, \

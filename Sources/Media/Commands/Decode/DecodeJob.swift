@@ -181,7 +181,7 @@ final class DecodeJob {
     private func effects(_ input: DecodedInput, _ target: PixelFormat) throws -> RGBConverter? {
         let video = input.reader.video
         guard let effects = try EffectRequest.of(request.effects) else { return nil }
-        guard video.alphaMode == nil else {
+        guard video.alphaMode == nil, video.alphaLayerMode == nil || !target.hasAlpha else {
             throw MediaError(.unsupported, "\(request.input): --effect is not possible for frames with alpha")
         }
         let signal = try SignalDescription(video.color, width: video.width, height: video.height)

@@ -28,7 +28,10 @@ extension AskedChanges {
         }
         (crop, rotation) = (picture.crop, picture.rotation)
         if picture.background != nil { names.formUnion(["alpha", "pictures"]) }
-        if !picture.effects.isEmpty { names.formUnion(["pictures", "mastering", "light"]) }
+        // EncodeColor leaves HDR metadata out.
+        if !picture.effects.isEmpty {
+            names.formUnion(["pictures", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"])
+        }
         if picture.orientation != nil { names.insert("rotation") }
         if picture.frameRate != nil {
             names.formUnion(["frames", "timestamps", "duration", "pictures", "captions"])

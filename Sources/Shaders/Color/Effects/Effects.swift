@@ -33,6 +33,12 @@ public struct Effects: Hashable, Sendable {
     /// Whether exposure, saturation or sepia do something.
     public var hasMembers: Bool { exposure != 0 || saturation != 1 || sepia != 0 }
 
+    /// The first table that no effect of the list names; nil without one.
+    public var unnamedTable: Int? {
+        let named = Set(list.effects.compactMap(\.table))
+        return tables.indices.first { !named.contains($0) }
+    }
+
     /// Exposure, saturation and sepia as one matrix, since all are linear.
     func matrix(luminance: Triple) -> Matrix3 {
         guard hasMembers else { return .identity }

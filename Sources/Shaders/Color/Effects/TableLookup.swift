@@ -20,15 +20,16 @@ public struct TableLookup: Sendable {
 extension CubeTable {
     /// The table's value of a color: linear for each channel, or tetrahedral; colors outside the domain are those at its ends.
     func value(_ color: Triple) -> Triple {
-        let place = ((color - low) / (high - low)).clamped(lowerBound: .zero, upperBound: .one) * Double(size - 1)
+        let scaled = ((color - low) / (high - low)).clamped(lowerBound: .zero, upperBound: .one)
+        let position = scaled * Double(size - 1)
         var (base, part) = ((0, 0, 0), Triple.zero)
         func split(_ value: Double) -> (Int, Double) {
             let whole = min(Int(value), size - 2)
             return (whole, value - Double(whole))
         }
-        (base.0, part.x) = split(place.x)
-        (base.1, part.y) = split(place.y)
-        (base.2, part.z) = split(place.z)
+        (base.0, part.x) = split(position.x)
+        (base.1, part.y) = split(position.y)
+        (base.2, part.z) = split(position.z)
         guard isCube else {
             func line(_ index: Int, _ channel: Int) -> Double {
                 let (a, b) = (entry(index)[channel], entry(index + 1)[channel])

@@ -5,7 +5,7 @@ public import HWDModel
 /// target's size.
 ///
 /// Colors are converted after scaling, from Y'CbCr of 10 bits or half floats of R'G'B'. Linear light, and colors that are not
-/// multiplied by alpha, need a conversion to half floats before.
+/// multiplied by alpha, need a conversion to half floats before. A list of effects is always applied at the target's size.
 public struct ScalingPlan: Sendable {
     /// The conversion at the source's size.
     public let before: Conversion?
@@ -29,12 +29,18 @@ public struct ScalingPlan: Sendable {
         if isLinear {
             from = source.halves(of: .light)
             from.signal.primaries = target.signal.primaries
+            // A list's effects depend on positions and change black bars; tone mapping, which precedes it, depends on the
+            // source's own transfer function and primaries.
+            (opening.effects.list, opening.effects.tables) = (EffectList(), [])
         } else if source.format.hasAlpha, source.alpha == .straight {
             from = source.halves(of: source.format == .rgba16f ? .light : .codes)
             (opening.effects, opening.targetHeadroom) = (Effects(), nil)
         }
         before = from == source ? nil : Conversion(source: source, target: from, options: opening)
-        if isLinear { (colors.effects, colors.targetHeadroom) = (Effects(), nil) }
+        if isLinear {
+            let effects = colors.effects
+            (colors.effects, colors.targetHeadroom) = (Effects(list: effects.list, tables: effects.tables), nil)
+        }
         let scaled = from.sized(as: target)
         let rest = Conversion(source: scaled, target: target, options: colors)
         let geometry = try ScalingGeometry(conversion)

@@ -42,10 +42,10 @@ final class CurveTables {
     /// A plan's effects for loops; called once.
     func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
         guard !steps.isEmpty else { return nil }
-        let place = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
-        for (index, step) in steps.enumerated() { place[index] = hwd_effect(step, self) }
-        effects = place
-        return UnsafePointer(place)
+        let array = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
+        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, self) }
+        effects = array
+        return UnsafePointer(array)
     }
 
     /// A fit's segments; arguments of an odd curve are magnitudes.
