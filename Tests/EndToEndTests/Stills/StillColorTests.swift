@@ -190,16 +190,18 @@ extension EndToEnd.StillDecoding {
             try hwctl("decode", "--region", "31x29+\(x)+\(y)", file, path("part.\(kind)"))
             let part = try pixels(path("part.\(kind)"))
             var most = 0
+            // JPEG spreads the edges of patches over its blocks, which lie elsewhere in the part.
+            let flat = kind == "png" ? 0..<32 : 8..<24
             // Chroma of the outermost samples depends on samples beyond them.
-            for row in 2..<27 {
-                for column in 2..<29 {
+            for row in 2..<27 where flat.contains((y + row) % 32) {
+                for column in 2..<29 where flat.contains((x + column) % 32) {
                     for component in 0..<3 {
                         let whole = all[3 * ((y + row) * Self.width + x + column) + component]
                         most = max(most, abs(Int(whole) - Int(part[3 * (row * 31 + column) + component])))
                     }
                 }
             }
-            #expect(most <= (kind == "png" ? 0 : 60), "\(x), \(y)")
+            #expect(most <= (kind == "png" ? 0 : 8), "\(x), \(y)")
         }
     }
 }
