@@ -84,6 +84,20 @@ import Testing
         for length in 0..<tiff.count { _ = ExifFields.withoutSamples(in: Array(tiff.prefix(length))) }
     }
 
+    /// A directory that names itself in every field costs no more than one that does so once.
+    @Test func directoriesThatNameThemselvesAreCopiedOnce() throws {
+        let count = 1000
+        func field(_ tag: Int, _ type: Int, _ value: Int) -> [UInt8] {
+            [tag & 255, tag >> 8, type, 0, 1, 0, 0, 0, value & 255, value >> 8, 0, 0].map { UInt8($0) }
+        }
+        var tiff: [UInt8] = [0x49, 0x49, 42, 0, 8, 0, 0, 0, UInt8(count & 255), UInt8(count >> 8)]
+        tiff += field(0x0111, 4, 8) + field(0x0112, 3, 6)
+        for _ in 2..<count { tiff += field(0x8769, 4, 8) }
+        tiff += [0, 0, 0, 0]
+        let kept = try #require(ExifFields.withoutSamples(in: tiff))
+        #expect(ExifFields(tiff: kept)?.orientation == 6 && kept.count < 200, "\(kept.count) bytes")
+    }
+
     @Test func exifOfABurstHasANumberOfItsOwn() throws {
         let bytes = try WritingTests.make(.burst).bytes()
         let file = try HEIFFile(MemorySource(bytes))

@@ -330,6 +330,31 @@ func expectFault<Value>(
         #expect(try crafted.open().file.alpha(of: 1)?.isPremultiplied == true)
     }
 
+    /// Overlays with alpha that name the next one 64 times: each has a plan, and all of them share the limits.
+    @Test func overlaysThatBlendEachOtherShareTheLimits() throws {
+        var crafted = CraftedFile()
+        let name = Array("urn:mpeg:hevc:2015:auxid:1".utf8)
+        crafted.properties = [CraftedFile.size(64, 64), Box("auxC", [0, 0, 0, 0] + name + [0])]
+        let body: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 64] + [UInt8](repeating: 0, count: 4 * 64)
+        for id: UInt32 in 1...4 {
+            crafted.entries.append(.init(id: id, type: "iovl", properties: [1], data: body))
+            crafted.references.append(("dimg", id, [UInt32](repeating: id + 1, count: 64)))
+        }
+        crafted.entries += [.init(id: 5, properties: [1]), .init(id: 6, properties: [1, 2])]
+        crafted.references.append(("auxl", 6, [2, 3, 4, 5]))
+        let (file, source) = try crafted.open()
+        let state = PlanningState()
+        var plans = 0
+        func expand(_ id: UInt32) throws {
+            plans += 1
+            for step in try file.plan(id, from: source, sharing: state).steps {
+                if case .blend(let blend) = step { try expand(blend.copy.item) }
+            }
+        }
+        expectFault(.limit, "made of more than") { try expand(1) }
+        #expect(plans > 64 && plans <= HEIFLimits.tiles)
+    }
+
     @Test func whatNoPictureNeedsIsIgnored() throws {
         var crafted = CraftedFile()
         crafted.properties = [CraftedFile.size(64, 64)]

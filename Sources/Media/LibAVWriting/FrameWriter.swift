@@ -221,7 +221,7 @@ public final class FrameWriter {
         bytes += head.utf8CodeUnitCount + picture.packedSize
     }
 
-    /// Writes a picture of RGB with alpha to a single PNG file.
+    /// Writes a picture of RGB with alpha to a PNG file, or the next one of a series.
     ///
     /// - Parameters:
     ///   - bits: of a sample, 8 or 16.
@@ -230,11 +230,9 @@ public final class FrameWriter {
     package func write(
         _ canvas: RGBCanvas, bits: Int, hasAlpha: Bool, profile: [UInt8]?
     ) throws(MediaError) {
-        guard let singleFile else { throw MediaError(.usage, "\(path) is no PNG file") }
-        let image = try PNGEncoder.encode(canvas, bits: bits, hasAlpha: hasAlpha, profile: profile)
-        try ByteSink.file(singleFile).write(image)
+        guard case .png(let series) = format else { throw MediaError(.usage, "\(path) is no PNG file") }
+        try writePNG(try PNGEncoder.encode(canvas, bits: bits, hasAlpha: hasAlpha, profile: profile), series)
         frames += 1
-        bytes += image.count
     }
 
     private func writePNG(
@@ -242,7 +240,11 @@ public final class FrameWriter {
     ) throws(MediaError) {
         if encoder?.description != properties { encoder = try PNGEncoder(properties) }
         guard let encoder else { return }
-        let image = try encoder.encode(picture)
+        try writePNG(try encoder.encode(picture), series)
+    }
+
+    /// Writes the bytes of a PNG file.
+    private func writePNG(_ image: [UInt8], _ series: NumberedFiles?) throws(MediaError) {
         if let series {
             let group = self.group ?? FileGroup(replaces: replaces)
             self.group = group

@@ -112,6 +112,24 @@ extension EndToEnd.StillEncoding {
         #expect(info.contains("\(primaries)/\(transfer)/\(matrix), full range"), "\(info)")
     }
 
+    @Test("PNG of narrow range gets the full one", arguments: ["rgb24", "rgb48be", "gray"])
+    func narrowRangeOfPNG(_ format: String) throws {
+        // The white of narrow range.
+        let white = Data("P6 64 64 255\n".utf8) + Data(repeating: 235, count: 3 * 64 * 64)
+        try white.write(to: URL(fileURLWithPath: path("white.ppm")))
+        let convert = ["-v", "error", "-y", "-i", path("white.ppm"), "-pix_fmt", format, path("in.png")]
+        try Programs.tool("ffmpeg", convert)
+        var file = try Data(contentsOf: URL(fileURLWithPath: path("in.png")))
+        let chunk: [UInt8] = [0, 0, 0, 4] + Array("cICP".utf8) + [1, 13, 0, 0, 0, 0, 0, 0]
+        file.insert(contentsOf: chunk, at: 33)
+        try file.write(to: URL(fileURLWithPath: path("in.png")))
+        try hwctl("encode", path("in.png"), path("out.heic"))
+        try hwctl("decode", path("out.heic"), path("out.png"))
+        let show = ["-v", "error", "-i", path("out.png"), "-f", "rawvideo", "-pix_fmt", "gray", "-"]
+        let samples = try Programs.tool("ffmpeg", show).output
+        #expect(samples.count == 64 * 64 && samples.allSatisfy { $0 >= 252 })
+    }
+
     @Test("A file may have the name of a pattern")
     func patternOfOneFile() throws {
         try hwctl("encode", try picture("a.png", size: "64x64"), path("out.heic"))

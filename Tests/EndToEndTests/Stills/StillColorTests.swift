@@ -166,18 +166,19 @@ extension EndToEnd.StillDecoding {
         try hwctl("decode", file, path("out.jpg"))
         #expect(try error(path("out.jpg")) <= 5)
         #expect(try error(path("out.png")) <= 3)
-        // At the edges of patches too, where there is chroma for each sample.
+        // At the edges of patches too: 4:2:2 has chroma for each row, 4:4:4 for each sample.
         let samples = try pixels(path("out.png"))
+        let columns = kind.chroma == "444" ? 0..<32 : 4..<28
         var most = 0
         for y in 0..<Self.height {
-            for x in 0..<Self.width {
+            for x in 0..<Self.width where columns.contains(x % 32) {
                 for (component, value) in Self.patch(x, y).enumerated() {
                     let sample = samples[3 * (y * Self.width + x) + component]
                     most = max(most, abs(Int(sample) - Int(value)))
                 }
             }
         }
-        #expect(most <= 8 || kind.chroma != "444")
+        #expect(most <= 8)
     }
 
     @Test("A region at any place is the part of the picture", arguments: ["png", "jpg"])
@@ -189,16 +190,18 @@ extension EndToEnd.StillDecoding {
             try hwctl("decode", "--region", "31x29+\(x)+\(y)", file, path("part.\(kind)"))
             let part = try pixels(path("part.\(kind)"))
             var most = 0
+            // JPEG spreads the edges of patches over its blocks, which lie elsewhere in the part.
+            let flat = kind == "png" ? 0..<32 : 8..<24
             // Chroma of the outermost samples depends on samples beyond them.
-            for row in 2..<27 {
-                for column in 2..<29 {
+            for row in 2..<27 where flat.contains((y + row) % 32) {
+                for column in 2..<29 where flat.contains((x + column) % 32) {
                     for component in 0..<3 {
                         let whole = all[3 * ((y + row) * Self.width + x + column) + component]
                         most = max(most, abs(Int(whole) - Int(part[3 * (row * 31 + column) + component])))
                     }
                 }
             }
-            #expect(most <= (kind == "png" ? 0 : 60), "\(x), \(y)")
+            #expect(most <= (kind == "png" ? 0 : 8), "\(x), \(y)")
         }
     }
 }

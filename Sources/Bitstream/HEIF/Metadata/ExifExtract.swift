@@ -50,11 +50,14 @@ private struct ExifExtract {
     /// Writes a directory behind its values, and returns its place; nil for an empty one.
     private mutating func directory(_ entries: [TIFFReader.Entry], depth: Int) -> Int? {
         var fields: [[UInt8]] = []
+        // A directory that names others many times, itself among them, would grow with each.
+        var named: Set<Int> = []
         for entry in entries.sorted(by: { $0.tag < $1.tag }) {
+            if Self.directories.contains(entry.tag), !named.insert(entry.tag).inserted { continue }
             guard let field = field(entry, depth: depth) else { continue }
             fields.append(field)
         }
-        guard !fields.isEmpty else { return nil }
+        guard !fields.isEmpty, hasRoom(for: 12 * fields.count + 6) else { return nil }
         return append(number(fields.count, 2) + fields.flatMap { $0 } + [0, 0, 0, 0])
     }
 
@@ -67,14 +70,15 @@ private struct ExifExtract {
             return head + number(copy, 4)
         }
         // Fields may share their bytes.
-        guard let data = reader.data(entry), !data.isEmpty, bytes.count + data.count <= Int(HEIFLimits.metadataSize)
-        else { return nil }
+        guard let data = reader.slice(entry), !data.isEmpty, hasRoom(for: data.count) else { return nil }
         if data.count <= 4 { return head + data + [UInt8](repeating: 0, count: 4 - data.count) }
         return head + number(append(data), 4)
     }
 
+    private func hasRoom(for count: Int) -> Bool { bytes.count + count <= Int(HEIFLimits.metadataSize) }
+
     /// Appends bytes at an even place, and returns it.
-    private mutating func append(_ data: [UInt8]) -> Int {
+    private mutating func append(_ data: some Collection<UInt8>) -> Int {
         if bytes.count % 2 == 1 { bytes.append(0) }
         defer { bytes += data }
         return bytes.count

@@ -72,7 +72,10 @@ struct TIFFReader {
     static let typeSizes = [1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4]
 
     /// The bytes of an entry's values; nil for an unknown type, and where they lead outside of the structure.
-    func data(_ entry: Entry) -> [UInt8]? {
+    func data(_ entry: Entry) -> [UInt8]? { slice(entry).map(Array.init) }
+
+    /// The same without a copy.
+    func slice(_ entry: Entry) -> ArraySlice<UInt8>? {
         guard Self.typeSizes.indices.contains(entry.type - 1), entry.count >= 0, entry.count <= bytes.count else {
             return nil
         }
@@ -80,7 +83,7 @@ struct TIFFReader {
         guard length <= bytes.count, let place = length <= 4 ? entry.place + 8 : number(entry.place + 8, 4),
             place >= 0, place <= bytes.count - length
         else { return nil }
-        return Array(bytes[place..<place + length])
+        return bytes[place..<place + length]
     }
 
     /// A text without the NUL and spaces at its end; nil where it is empty.

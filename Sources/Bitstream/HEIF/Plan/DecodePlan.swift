@@ -46,6 +46,9 @@ public struct DecodePlan: Hashable, Sendable {
     public var width: Int
     public var height: Int
     public var steps: [Step] = []
+    /// By coded items, where they are copied first: the picture that states the color of its samples, the coded one itself or
+    /// the uppermost that it is a part of inside of an overlay; none where no picture does.
+    public var stating: [UInt32: UInt32] = [:]
 
     /// Whether every copy keeps the squares of 2x2 samples that share chroma in 4:2:0.
     public var keepsChroma: Bool {
@@ -87,10 +90,12 @@ extension HEIFFile {
     /// - Parameters:
     ///   - region: the part, in samples of the shown picture; nil for all of it.
     ///   - source: the file, for descriptions of grids and overlays.
+    ///   - state: that of the plan which blends this picture; a new one for any other.
     /// - Throws: what `picture`, `data` and `spans` throw; `malformed` for derivations that do not fit their inputs or a
     ///   region outside of the picture; `limit` for more tiles or samples than `HEIFLimits` has.
     public func plan(
-        _ id: UInt32, region: PixelRect? = nil, from source: some ByteSource
+        _ id: UInt32, region: PixelRect? = nil, from source: some ByteSource,
+        sharing state: PlanningState = PlanningState()
     ) throws(HEIFError) -> DecodePlan {
         let picture = try picture(id)
         let region = region ?? picture.shownSize
@@ -103,7 +108,7 @@ extension HEIFFile {
                 .limit, "\(region.width)x\(region.height) samples are more than \(HEIFLimits.pixels) at once")
         }
         var planner = Planner(
-            file: self, source: source, plan: DecodePlan(width: region.width, height: region.height))
+            file: self, source: source, state: state, plan: DecodePlan(width: region.width, height: region.height))
         try planner.visit(
             picture, Placement(x: -region.x, y: -region.y),
             clip: PixelRect(width: region.width, height: region.height),
@@ -112,22 +117,50 @@ extension HEIFFile {
     }
 }
 
+/// What the plans of one picture share: that of the picture, and those of pictures with alpha that it blends.
+///
+/// The limits hold for all of them together: overlays that blend each other many times need no large file.
+public final class PlanningState {
+    /// Pictures that were visited.
+    private var visits = 0
+    /// Samples that are painted, those that later ones cover included.
+    private var painted = 0
+    /// The items whose bytes were found; the same item may fill many places.
+    fileprivate var located = Set<UInt32>()
+    /// The descriptions that were read; the same item may fill many places.
+    fileprivate var grids: [UInt32: ImageGrid] = [:]
+    fileprivate var overlays: [UInt32: ImageOverlay] = [:]
+
+    public init() {}
+
+    fileprivate func countVisit() throws(HEIFError) {
+        visits += 1
+        guard visits <= HEIFLimits.tiles else {
+            throw HEIFError(.limit, "the picture is made of more than \(HEIFLimits.tiles) others")
+        }
+    }
+
+    /// Counts samples that are painted: pictures of an overlay may lie over each other.
+    fileprivate func count(_ rect: PixelRect) throws(HEIFError) {
+        painted += rect.width * rect.height
+        guard painted <= HEIFLimits.paintedPixels else {
+            throw HEIFError(
+                .limit, "the picture is painted over with more than \(HEIFLimits.paintedPixels) samples")
+        }
+    }
+}
+
 /// Walks through the derivations of a picture, with what is visible of each in the coordinates of the result.
 private struct Planner<Source: ByteSource> {
     let file: HEIFFile
     let source: Source
+    let state: PlanningState
     var plan: DecodePlan
-    private var visits = 0
-    /// The items whose bytes were found; the same item may fill many places.
-    private var located = Set<UInt32>()
-    /// The descriptions that were read; the same item may fill many places.
-    private var grids: [UInt32: ImageGrid] = [:]
-    private var overlays: [UInt32: ImageOverlay] = [:]
-    /// Samples that are painted, those that later ones cover included.
-    private var painted = 0
+    /// The uppermost of the pictures that are being visited, up to an overlay, which states a color.
+    private var stating: UInt32?
 
-    init(file: HEIFFile, source: Source, plan: DecodePlan) {
-        (self.file, self.source, self.plan) = (file, source, plan)
+    init(file: HEIFFile, source: Source, state: PlanningState, plan: DecodePlan) {
+        (self.file, self.source, self.state, self.plan) = (file, source, state, plan)
     }
 
     /// Plans a picture that `outer` places in the result, inside `clip`.
@@ -135,16 +168,16 @@ private struct Planner<Source: ByteSource> {
         _ picture: PictureDescription, _ outer: Placement, clip: PixelRect, depth: Int
     ) throws(HEIFError) {
         let id = picture.item.id
-        visits += 1
-        guard visits <= HEIFLimits.tiles else {
-            throw HEIFError(.limit, "the picture is made of more than \(HEIFLimits.tiles) others")
-        }
+        try state.countVisit()
         guard depth <= HEIFLimits.depth else {
             throw HEIFError(.limit, "item \(id) is derived more than \(HEIFLimits.depth) times in a row")
         }
         let clip = clip.intersection(outer.map(picture.shownSize))
         guard !clip.isEmpty else { return }
         let placement = outer.after(picture.placement)
+        let outerStating = stating
+        defer { stating = outerStating }
+        if stating == nil, !picture.colors.isEmpty { stating = id }
         switch picture.kind {
         case .coded: try copy(picture, placement, clip)
         case .grid: try visitGrid(picture, placement, clip, depth)
@@ -172,8 +205,9 @@ private struct Planner<Source: ByteSource> {
         guard file.targets("pred", of: id).isEmpty else {
             throw HEIFError(.unsupported, "item \(id) is predicted from other pictures")
         }
-        if located.insert(id).inserted { _ = try file.spans(of: id) }
-        try count(clip)
+        if plan.stating[id] == nil { plan.stating[id] = stating }
+        if state.located.insert(id).inserted { _ = try file.spans(of: id) }
+        try state.count(clip)
         plan.steps.append(
             .copy(
                 DecodePlan.Copy(
@@ -232,8 +266,10 @@ private struct Planner<Source: ByteSource> {
                 "overlay \(id) is \(overlay.width)x\(overlay.height), its item states \(picture.width)x\(picture.height)"
             )
         }
-        try count(clip)
+        try state.count(clip)
         plan.steps.append(.fill(clip, overlay.fill))
+        // Its `colr` describes the result.
+        stating = nil
         for (input, position) in zip(inputs, overlay.positions) {
             let (picture, place) = (
                 try file.picture(input), placement.after(Placement(x: position.x, y: position.y))
@@ -250,40 +286,28 @@ private struct Planner<Source: ByteSource> {
     private mutating func blend(
         _ picture: PictureDescription, _ alpha: AuxiliaryPicture, _ outer: Placement, _ clip: PixelRect
     ) throws(HEIFError) {
+        try state.countVisit()
         let clip = clip.intersection(outer.map(picture.shownSize))
         guard !clip.isEmpty else { return }
-        visits += 1
-        guard visits <= HEIFLimits.tiles else {
-            throw HEIFError(.limit, "the picture is made of more than \(HEIFLimits.tiles) others")
-        }
-        try count(clip)
+        try state.count(clip)
         let copy = DecodePlan.Copy(
             item: picture.item.id, source: outer.inverse.map(clip), orientation: outer.orientation,
             destination: clip)
         plan.steps.append(.blend(DecodePlan.Blend(copy: copy, isPremultiplied: alpha.isPremultiplied)))
     }
 
-    private mutating func grid(_ id: UInt32) throws(HEIFError) -> ImageGrid {
-        if let known = grids[id] { return known }
+    private func grid(_ id: UInt32) throws(HEIFError) -> ImageGrid {
+        if let known = state.grids[id] { return known }
         let grid = try file.grid(id, from: source)
-        grids[id] = grid
+        state.grids[id] = grid
         return grid
     }
 
-    private mutating func overlay(_ id: UInt32, inputs: Int) throws(HEIFError) -> ImageOverlay {
-        if let known = overlays[id] { return known }
+    private func overlay(_ id: UInt32, inputs: Int) throws(HEIFError) -> ImageOverlay {
+        if let known = state.overlays[id] { return known }
         let body = try file.data(of: id, from: source, limit: HEIFLimits.derivationSize)
         let overlay = try ImageOverlay(body, inputs: inputs, item: id)
-        overlays[id] = overlay
+        state.overlays[id] = overlay
         return overlay
-    }
-
-    /// Counts samples that are painted: pictures of an overlay may lie over each other.
-    private mutating func count(_ rect: PixelRect) throws(HEIFError) {
-        painted += rect.width * rect.height
-        guard painted <= HEIFLimits.paintedPixels else {
-            throw HEIFError(
-                .limit, "the picture is painted over with more than \(HEIFLimits.paintedPixels) samples")
-        }
     }
 }

@@ -17,7 +17,7 @@ package struct StillPainter {
     }
 
     /// How the steps of a plan are painted.
-    private struct Brush {
+    private struct Painting {
         /// Whether pictures that no session decodes come as they are coded, not as 4:2:0.
         var takesAnyChroma = false
         var fill: (PixelRect, [UInt16]) -> Void = { _, _ in }
@@ -34,11 +34,11 @@ package struct StillPainter {
     package func paint(
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?, as format: PixelFormat? = nil
     ) throws -> (StillCanvas, PictureColor) {
-        let sheet = try StillSheet(id, part: part, in: input)
-        guard sheet.needsRGB else { return (try canvas(sheet, part, alpha, format), sheet.color) }
-        let color = sheet.color.ofRGB
-        let usual: PixelFormat = sheet.color.bitDepth > 8 ? .i010 : .yu12
-        let canvas = try rgbCanvas(sheet, part, alpha)
+        let colored = try ColoredPlan(id, part: part, in: input)
+        guard colored.needsRGB else { return (try canvas(colored, part, alpha, format), colored.color) }
+        let color = colored.color.ofRGB
+        let usual: PixelFormat = colored.color.bitDepth > 8 ? .i010 : .yu12
+        let canvas = try rgbCanvas(colored, part, alpha)
             .yCbCr(alpha == nil ? format ?? usual : .yuva, color.color)
         return (canvas, color)
     }
@@ -49,17 +49,17 @@ package struct StillPainter {
     package func picture(
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?
     ) throws -> (Samples, PictureColor) {
-        let sheet =
-            try part.map { part in try self.sheet(id, around: part) } ?? StillSheet(id, part: nil, in: input)
-        let wide = sheet.region
-        if sheet.exceeds420 {
-            let exact = part == nil || wide == part ? sheet : try StillSheet(id, part: part, in: input)
-            return (.rgb(try rgbCanvas(exact, part, alpha)), sheet.color)
+        let colored =
+            try part.map { part in try plan(id, around: part) } ?? ColoredPlan(id, part: nil, in: input)
+        let wide = colored.region
+        if colored.exceeds420 {
+            let exact = part == nil || wide == part ? colored : try ColoredPlan(id, part: part, in: input)
+            return (.rgb(try rgbCanvas(exact, part, alpha)), colored.color)
         }
-        let canvas = try canvas(sheet, wide, alpha, nil)
+        let canvas = try canvas(colored, wide, alpha, nil)
         let shown = part ?? wide
         let crop = PixelRect(x: shown.x - wide.x, y: shown.y - wide.y, width: shown.width, height: shown.height)
-        return (.yCbCr(canvas, crop: crop), sheet.color)
+        return (.yCbCr(canvas, crop: crop), colored.color)
     }
 
     /// Samples around a part whose chroma those of the part are interpolated from.
@@ -67,18 +67,18 @@ package struct StillPainter {
 
     /// The plan of a part with the samples around it that share its chroma: whole squares of 2x2, and a margin where that
     /// needs no other coded picture.
-    private func sheet(_ id: UInt32, around part: PixelRect) throws(ImageError) -> StillSheet {
+    private func plan(_ id: UInt32, around part: PixelRect) throws(ImageError) -> ColoredPlan {
         let picture = try input.naming { () throws(HEIFError) in try input.file.picture(id) }
         let shown = PixelRect(width: picture.shownWidth, height: picture.shownHeight)
-        guard shown.intersection(part) == part else { return try StillSheet(id, part: part, in: input) }
+        guard shown.intersection(part) == part else { return try ColoredPlan(id, part: part, in: input) }
         func enlarged(_ margin: Int) -> PixelRect {
             let (left, top) = (max(0, part.x - margin) & ~1, max(0, part.y - margin) & ~1)
             let right = min(shown.width, (part.maxX + margin + 1) & ~1)
             let bottom = min(shown.height, (part.maxY + margin + 1) & ~1)
             return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
         }
-        let near = try StillSheet(id, part: enlarged(0), in: input)
-        guard let far = try? StillSheet(id, part: enlarged(Self.margin), in: input),
+        let near = try ColoredPlan(id, part: enlarged(0), in: input)
+        guard let far = try? ColoredPlan(id, part: enlarged(Self.margin), in: input),
             far.plan.items.count == near.plan.items.count
         else { return near }
         return far
@@ -86,53 +86,56 @@ package struct StillPainter {
 
     /// Paints a picture whose pieces are 4:2:0, or become it, in one color.
     private func canvas(
-        _ sheet: StillSheet, _ part: PixelRect?, _ alpha: AuxiliaryPicture?, _ format: PixelFormat?
+        _ colored: ColoredPlan, _ part: PixelRect?, _ alpha: AuxiliaryPicture?, _ format: PixelFormat?
     ) throws -> StillCanvas {
-        let usual: PixelFormat = sheet.color.bitDepth > 8 ? .i010 : .yu12
+        let usual: PixelFormat = colored.color.bitDepth > 8 ? .i010 : .yu12
         let base = alpha == nil ? format ?? usual : .yu12
         let canvas = try StillCanvas(
-            alpha == nil ? base : .yuva, width: sheet.plan.width, height: sheet.plan.height)
-        let brush = Brush(
-            fill: { canvas.fill($0, sheet.color.samples(of: $1, depth: base.bitDepth)) },
+            alpha == nil ? base : .yuva, width: colored.plan.width, height: colored.plan.height)
+        let painting = Painting(
+            fill: { canvas.fill($0, colored.color.samples(of: $1, depth: base.bitDepth)) },
             copy: { canvas.paint($0.planes, $1) }, blend: refuse)
-        try run(sheet.plan, as: base, brush)
+        try run(colored.plan, as: base, painting)
         guard let alpha else { return canvas }
         canvas.makeOpaque()
-        let mask = Brush(copy: { canvas.paintAlpha($0.planes, $1) }, blend: refuse)
-        try run(try plan(alpha, of: sheet, part), as: .yu12, mask)
+        let mask = Painting(copy: { canvas.paintAlpha($0.planes, $1) }, blend: refuse)
+        try run(try plan(alpha, of: colored, part), as: .yu12, mask)
         return canvas
     }
 
     /// Paints a picture in RGB, each piece by its own color.
     private func rgbCanvas(
-        _ sheet: StillSheet, _ part: PixelRect?, _ alpha: AuxiliaryPicture?
+        _ colored: ColoredPlan, _ part: PixelRect?, _ alpha: AuxiliaryPicture?
     ) throws -> RGBCanvas {
-        let canvas = try RGBCanvas(width: sheet.plan.width, height: sheet.plan.height)
-        let brush = Brush(
+        let canvas = try RGBCanvas(width: colored.plan.width, height: colored.plan.height)
+        let painting = Painting(
             takesAnyChroma: true, fill: canvas.fill,
-            copy: { canvas.paint($0, sheet.color(of: $1.item).color, $1) },
+            copy: { canvas.paint($0, colored.color(of: $1.item).color, $1) },
             blend: { blend in
+                try tiles.checkCancellation()
                 let copy = blend.copy
                 let alpha = try input.naming { () throws(HEIFError) in try input.file.alpha(of: copy.item) }
                 let above = try rgbCanvas(
-                    try StillSheet(copy.item, part: copy.source, in: input), copy.source, alpha)
+                    try ColoredPlan(copy.item, part: copy.source, in: input, blendedIn: colored), copy.source,
+                    alpha)
                 canvas.blend(above, isPremultiplied: blend.isPremultiplied, copy)
             })
-        try run(sheet.plan, as: sheet.color.bitDepth > 8 ? .i010 : .yu12, brush)
+        try run(colored.plan, as: colored.color.bitDepth > 8 ? .i010 : .yu12, painting)
         guard let alpha else { return canvas }
-        var mask = Brush(copy: canvas.paintAlpha, blend: refuse)
+        var mask = Painting(copy: canvas.paintAlpha, blend: refuse)
         mask.takesAnyChroma = true
-        try run(try plan(alpha, of: sheet, part), as: .yu12, mask)
+        try run(try plan(alpha, of: colored, part), as: .yu12, mask)
         return canvas
     }
 
     /// The plan of a picture's alpha.
     private func plan(
-        _ alpha: AuxiliaryPicture, of sheet: StillSheet, _ part: PixelRect?
+        _ alpha: AuxiliaryPicture, of colored: ColoredPlan, _ part: PixelRect?
     ) throws(ImageError) -> DecodePlan {
-        let shown = PixelRect(width: sheet.picture.shownWidth, height: sheet.picture.shownHeight)
+        let shown = PixelRect(width: colored.picture.shownWidth, height: colored.picture.shownHeight)
         return try input.naming { () throws(HEIFError) in
-            try input.file.plan(alpha.picture.item.id, region: part ?? shown, from: input.source)
+            try input.file.plan(
+                alpha.picture.item.id, region: part ?? shown, from: input.source, sharing: colored.alphaState)
         }
     }
 
@@ -142,26 +145,26 @@ package struct StillPainter {
     }
 
     /// Runs a plan; without fills, every item is decoded once however many places show it.
-    private func run(_ plan: DecodePlan, as format: PixelFormat, _ brush: Brush) throws {
+    private func run(_ plan: DecodePlan, as format: PixelFormat, _ painting: Painting) throws {
         var batch: [(item: UInt32, copies: [DecodePlan.Copy])] = []
         var places: [UInt32: Int] = [:]
         var isOrdered = plan.steps.contains { if case .fill = $0 { true } else { false } }
         isOrdered = isOrdered && plan.steps.count > 1
         func flush() throws {
             let works = batch.map { entry in
-                StillTiles.Work(item: entry.item) { coded in try paint(entry.item, entry.copies, coded, brush) }
+                StillTiles.Work(item: entry.item) { coded in try paint(entry.item, entry.copies, coded, painting) }
             }
             (batch, places) = ([], [:])
-            try tiles.decode(works, as: format, takesAnyChroma: brush.takesAnyChroma)
+            try tiles.decode(works, as: format, takesAnyChroma: painting.takesAnyChroma)
         }
         for step in plan.steps {
             switch step {
             case .fill(let rect, let sixteen):
                 try flush()
-                brush.fill(rect, sixteen)
+                painting.fill(rect, sixteen)
             case .blend(let blend):
                 try flush()
-                try brush.blend(blend)
+                try painting.blend(blend)
             case .copy(let part):
                 if isOrdered {
                     if batch.last?.item == part.item {
@@ -181,7 +184,7 @@ package struct StillPainter {
     }
 
     private func paint(
-        _ item: UInt32, _ copies: [DecodePlan.Copy], _ coded: CodedPlanes, _ brush: Brush
+        _ item: UInt32, _ copies: [DecodePlan.Copy], _ coded: CodedPlanes, _ painting: Painting
     ) throws(ImageError) {
         for part in copies {
             guard coded.size.intersection(part.source) == part.source else {
@@ -190,7 +193,7 @@ package struct StillPainter {
                     "\(input.path): item \(item) codes \(coded.size.width)x\(coded.size.height) samples, fewer than it states"
                 )
             }
-            brush.copy(coded, part)
+            painting.copy(coded, part)
         }
     }
 }

@@ -90,6 +90,9 @@ package final class StillTiles {
 
     deinit { session?.invalidate() }
 
+    /// - Throws: `cancelled`.
+    func checkCancellation() throws(ImageError) { try sessions.checkCancellation() }
+
     /// Decodes items in order and paints each.
     ///
     /// - Parameters:

@@ -9,36 +9,33 @@ package struct CarriedAuxiliary {
     /// What follows the URN in `auxC`.
     package var subtype: [UInt8]
     package var xmp: [UInt8]?
+    /// Bits of a sample in the file it comes from.
+    package var sourceBitDepth: Int
     /// 8 bits at full range, upright.
     package var canvas: StillCanvas
 }
 
 extension StillPainter {
-    /// The auxiliary pictures of a picture but for its alpha.
+    /// Decodes an auxiliary picture of a picture.
     ///
-    /// - Parameter wanted: the kinds that are decoded.
     /// - Throws: as for pictures.
-    package func carriedAuxiliaries(
-        of id: UInt32, where wanted: (AuxiliaryKind) -> Bool
-    ) throws -> [CarriedAuxiliary] {
+    package func carried(_ auxiliary: AuxiliaryPicture, of id: UInt32) throws -> CarriedAuxiliary {
         let file = input.file
         let master = try input.naming { () throws(HEIFError) in try file.picture(id) }
-        return try file.auxiliaries(of: id).compactMap { auxiliary throws -> CarriedAuxiliary? in
-            guard auxiliary.kind != .alpha, wanted(auxiliary.kind) else { return nil }
-            let item = auxiliary.picture.item.id
-            var (canvas, color) = try paint(item, part: nil, alpha: nil, as: .yu12)
-            if !color.color.isFullRange { canvas = try canvas.atFullRange(color.color) }
-            // Its orientation is the picture's where it states none.
-            if auxiliary.picture.transformations.isEmpty, master.orientation != .upright {
-                canvas = try canvas.turned(master.orientation)
-            }
-            let document = file.metadata(of: item).first { $0.kind == .xmp }
-            let xmp = try document.map { document in
-                try input.naming { () throws(HEIFError) in try file.xmp(document.id, from: input.source) }
-            }
-            return CarriedAuxiliary(
-                kind: auxiliary.kind, urn: auxiliary.urn, subtype: auxiliary.subtype, xmp: xmp, canvas: canvas)
+        let item = auxiliary.picture.item.id
+        var (canvas, color) = try paint(item, part: nil, alpha: nil, as: .yu12)
+        if !color.color.isFullRange { canvas = try canvas.atFullRange(color.color) }
+        // Its orientation is the picture's where it states none.
+        if auxiliary.picture.transformations.isEmpty, master.orientation != .upright {
+            canvas = try canvas.turned(master.orientation)
         }
+        let document = file.metadata(of: item).first { $0.kind == .xmp }
+        let xmp = try document.map { document in
+            try input.naming { () throws(HEIFError) in try file.xmp(document.id, from: input.source) }
+        }
+        return CarriedAuxiliary(
+            kind: auxiliary.kind, urn: auxiliary.urn, subtype: auxiliary.subtype, xmp: xmp,
+            sourceBitDepth: color.bitDepth, canvas: canvas)
     }
 }
 

@@ -106,8 +106,8 @@ struct StillEncodeJob {
             }
             let reply = try composer.add(pixels, isUpright ? .upright : described[index].orientation)
             created = created ?? reply
-            for map in try source.auxiliaries(of: path, replacing: request.replacedKinds) {
-                try composer.add(map, of: index)
+            try source.forEachAuxiliary(of: path, replacing: request.replacedKinds) {
+                try composer.add($0, of: index)
             }
         }
         try addMaps(to: &composer)

@@ -106,17 +106,36 @@ struct StillSource {
         return try still.naming { () throws(HEIFError) in try still.file.xmp(document.id, from: still.source) }
     }
 
-    /// The depth, gain map and mattes of a HEIC file's picture; none of another file's.
+    /// Calls `body` with the depth, gain map and mattes of a HEIC file's picture; another file has none.
+    ///
+    /// One that cannot be decoded or coded is left out with a warning: the picture does not need it.
     ///
     /// - Parameter replaced: the kinds that the output gets from elsewhere.
-    func auxiliaries(of path: String, replacing replaced: Set<AuxiliaryKind>) throws -> [CarriedAuxiliary] {
-        guard raw == nil, let still = try StillInput.open(path), let primary = still.file.primary else { return [] }
+    /// - Throws: for an interruption and a daemon that cannot be reached.
+    func forEachAuxiliary(
+        of path: String, replacing replaced: Set<AuxiliaryKind>, _ body: (CarriedAuxiliary) throws -> Void
+    ) throws {
+        guard raw == nil, let still = try StillInput.open(path), let primary = still.file.primary else { return }
         if !replaced.contains(.gainMap), !still.file.toneMaps(of: primary).isEmpty {
             Console.note("warning: \(path): the gain map of ISO 21496-1 is left out")
         }
         let tiles = StillTiles(still, [:], PictureSessions(interruption) { daemon }, local: .hwctl)
-        return try StillPainter(input: still, tiles: tiles)
-            .carriedAuxiliaries(of: primary) { !replaced.contains($0) }
+        let painter = StillPainter(input: still, tiles: tiles)
+        for auxiliary in still.file.auxiliaries(of: primary) where auxiliary.kind != .alpha {
+            guard !replaced.contains(auxiliary.kind) else { continue }
+            let name = StillPictureInfo.name(auxiliary.kind)
+            do {
+                let carried = try painter.carried(auxiliary, of: primary)
+                try body(carried)
+                if carried.sourceBitDepth > 8 {
+                    Console.note("\(path): the \(name) has 8 of \(carried.sourceBitDepth) bits")
+                }
+            } catch {
+                let failure = CommandFailure(error)
+                guard !interruption.isSet, failure.exitCode != ExitStatus.unavailable.rawValue else { throw error }
+                Console.note("warning: \(path): the \(name) is left out: \(failure.reason)")
+            }
+        }
     }
 }
 

@@ -5,36 +5,49 @@ internal import HWDHEVC
 internal import HWDModel
 
 /// The plan of a picture or a part of it, with the colors by which its pieces are read.
-struct StillSheet {
+struct ColoredPlan {
     let plan: DecodePlan
     let picture: PictureDescription
     /// The part of the shown picture.
     let region: PixelRect
     /// The color of the result.
     let color: PictureColor
-    /// The color of most pieces: in an overlay that of the first, for `colr` of an overlay describes the result.
+    /// What its plan shares with those of pictures that are blended in it; their alpha has as many pieces as they have.
+    private let state: PlanningState
+    let alphaState: PlanningState
+    /// The color of pieces that are described like the first.
     private let common: PictureColor
-    /// The colors of pieces that are coded in another way.
+    /// The colors of the other pieces.
     private let others: [UInt32: PictureColor]
 
-    /// - Parameter part: nil for all of the picture.
-    init(_ id: UInt32, part: PixelRect?, in input: StillInput) throws(ImageError) {
+    /// - Parameters:
+    ///   - part: nil for all of the picture.
+    ///   - outer: the plan of the overlay that blends the picture; nil for a picture by itself.
+    init(
+        _ id: UInt32, part: PixelRect?, in input: StillInput, blendedIn outer: ColoredPlan? = nil
+    ) throws(ImageError) {
         let (file, source) = (input.file, input.source)
-        (plan, picture) = try input.naming { () throws(HEIFError) in
-            (try file.plan(id, region: part, from: source), try file.picture(id))
+        let state = outer?.state ?? PlanningState()
+        (self.state, alphaState) = (state, outer?.alphaState ?? PlanningState())
+        let (plan, picture) = try input.naming { () throws(HEIFError) in
+            (try file.plan(id, region: part, from: source, sharing: state), try file.picture(id))
         }
+        (self.plan, self.picture) = (plan, picture)
         region = part ?? PixelRect(width: plan.width, height: plan.height)
         let coded = file.firstCoded(of: picture)
         color = try input.color(of: picture, coded: coded)
+        // `colr` of an overlay describes the result, that of its inputs their samples.
         let isOverlay = plan.steps.contains { if case .fill = $0 { true } else { false } }
-        var common = color
-        if isOverlay, let coded { common = try input.color(of: coded, coded: coded) }
-        self.common = common
+        let first = isOverlay ? file.firstStating(below: picture) ?? coded ?? picture : picture
+        common = isOverlay ? try input.color(of: first, coded: coded) : color
         var others: [UInt32: PictureColor] = [:]
         for item in plan.items where item != coded?.item.id {
-            let piece = try input.naming { () throws(HEIFError) in try file.picture(item) }
-            guard let coded, !piece.isCoded(like: coded) else { continue }
-            others[item] = try input.color(of: isOverlay ? piece : picture, coded: piece)
+            guard let coded else { continue }
+            let (piece, stating) = try input.naming { () throws(HEIFError) in
+                (try file.picture(item), isOverlay ? try file.picture(plan.stating[item] ?? item) : picture)
+            }
+            if piece.isCoded(like: coded), stating.colors == first.colors { continue }
+            others[item] = try input.color(of: stating, coded: piece)
         }
         self.others = others
     }
@@ -83,14 +96,22 @@ extension PictureDescription {
 extension HEIFFile {
     /// The first coded picture that a picture is made of; nil where there is none.
     func firstCoded(of picture: PictureDescription) -> PictureDescription? {
-        var picture = picture
-        for _ in 0...HEIFLimits.depth {
-            if picture.kind == .coded { return picture }
-            guard let input = targets("dimg", of: picture.item.id).first, let next = try? self.picture(input) else {
-                return nil
-            }
-            picture = next
-        }
-        return nil
+        firstInputs(of: picture).first { $0.kind == .coded }
+    }
+
+    /// Of the first pictures below the last overlay that one is made of, the one that states its color first.
+    fileprivate func firstStating(below picture: PictureDescription) -> PictureDescription? {
+        let inputs = firstInputs(of: picture)
+        let start = inputs.lastIndex { $0.kind == .overlay }.map { $0 + 1 } ?? 0
+        return inputs[start...].first { !$0.colors.isEmpty }
+    }
+
+    /// A picture, the first that it is made of, the first of that one, and so on to a coded one.
+    private func firstInputs(of picture: PictureDescription) -> [PictureDescription] {
+        var inputs = [picture]
+        while let last = inputs.last, last.kind != .coded, inputs.count <= HEIFLimits.depth + 1,
+            let input = targets("dimg", of: last.item.id).first, let next = try? self.picture(input)
+        { inputs.append(next) }
+        return inputs
     }
 }
