@@ -32,6 +32,12 @@ import Testing
                 "ffmpeg's -vf crop=100:50:2:4,transpose=1 is --crop 100:50:2:4 --rotate 90"
             ),
             (["encode", "-n"], "ffmpeg's -n is --no-overwrite"),
+            (["encode", "-preset", "slow"], "ffmpeg's -preset slow is --preset slow"),
+            (["encode", "-preset", "p5"], "ffmpeg's -preset p5 is --speed best"),
+            (
+                ["encode", "-preset", "llhq"],
+                "-preset: --speed fast|balanced|best is for hardware and software, --preset for x265 alone"
+            ),
             (["encode", "--fps", "30"], "--fps 30 is --output-frame-rate 30 here"),
             (["encode", "--scale", "640:-2"], "--scale 640:-2 is --size 640x-2 here"),
             (["encode", "--width", "640"], "--width 640 is --size 640x-2 here"),

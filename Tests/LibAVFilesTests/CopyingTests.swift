@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import HWDLibAVReading
-import HWDLibAVWriting
 import HWDModel
 import Testing
+
+@testable import HWDLibAVReading
+@testable import HWDLibAVWriting
 
 /// The contents besides video that an output copies from its input.
 @Suite struct CopyingTests {
@@ -122,5 +123,70 @@ import Testing
         try remux(input, to: output)
         let times = try probe(output, "-show_entries", "chapter=start_time,end_time")
         #expect(times.count == 1 && times[0].first == "0.000000" && Double(times[0][1]) ?? 99 < 1, "\(times)")
+    }
+
+    /// A duration of 10¹³ ms is more nanoseconds than a time can have.
+    @Test func hostileDurationsAreBounded() throws {
+        let (nanosecond, second) = (try #require(Rational(1, 1_000_000_000)), try #require(Rational(1, 1)))
+        #expect(FileCopy.ticks(1e10, nanosecond) == Ticks.bound)
+        #expect(FileCopy.ticks(.infinity, nanosecond) == Ticks.bound)
+        #expect(FileCopy.ticks(20.4, second) == 20)
+    }
+
+    /// libavformat's muxer takes no ADTS headers in a .mov before the first packet that has none.
+    @Test func packetsThatAreRefusedAreCountedForTheirStream() throws {
+        let scratch = try Scratch()
+        let (input, output) = (try Self.rich(scratch), scratch.file("out.mov"))
+        var options = MediaReader.Options()
+        options.includesOtherStreams = true
+        options.decoding = .disabled
+        let reader = try MediaReader(path: input, options: options)
+        let writer = try MediaWriter(path: output, source: reader)
+        try writer.start(VideoTrack(reader.video, hvcC: reader.video.codecConfiguration))
+        var spoiled = 0
+        while let item = try reader.next() {
+            guard case .packet(let packet) = item else { continue }
+            if packet.streamIndex == reader.video.streamIndex {
+                let pts = try #require(packet.pts)
+                let dts = try #require(packet.dts)
+                try packet.withBytes {
+                    try writer.write($0, pts: pts, dts: dts, duration: packet.duration, isSync: packet.isSync)
+                }
+            } else if packet.streamIndex == 1, spoiled < 2 {
+                spoiled += 1
+                let header: [UInt8] = [0xFF, 0xF1, 0x50, 0x80, 0x01, 0x7F, 0xFC]
+                try writer.write(copied: try #require(packet.replacing(header)))
+            } else {
+                try writer.write(copied: packet)
+            }
+        }
+        try writer.finish()
+        #expect(
+            writer.conversionWarnings == [
+                "warning: 2 packets of stream 1 (audio, aac) cannot be written and are left out"
+            ])
+        func counts(_ path: String) throws -> [Int] {
+            try probe(path, "-show_entries", "stream=nb_frames").prefix(3).compactMap { Int($0.first ?? "") }
+        }
+        let (before, after) = (try counts(input), try counts(output))
+        try #require(before.count == 3 && after.count == 3)
+        #expect(after == [before[0], before[1] - 2, before[2]], "\(before) \(after)")
+    }
+
+    /// Messages about pictures before the key frame at which decoding began are no damage, later ones are.
+    @Test func unknownReferencesCountFromTheSecondKeyFrame() {
+        let tally = ErrorTally()
+        var source: UInt8 = 0
+        func log() { tally.handleMessage("h264: mmco: unref short failure", from: &source) }
+        tally.beginWithin()
+        tally.passKeyFrame()
+        log()
+        #expect(tally.take().count == 0)
+        tally.passKeyFrame()
+        log()
+        #expect(tally.take().count == 1)
+        tally.passKeyFrame()
+        log()
+        #expect(tally.take().count == 1)
     }
 }

@@ -96,6 +96,13 @@ import Testing
         }
     }
 
+    @Test("The presets that are answered with --preset are those that it takes")
+    func presets() throws {
+        let message = try #require(refusal(["encode", "--preset", "turbo", "in.mp4", "out.mov"]))
+        let presets = ForeignOptions.x265Presets.joined(separator: ", ")
+        #expect(message.contains("x265 has \(presets), and"), "\(message)")
+    }
+
     @Test("No option that is answered as foreign is the command's own")
     func ownOptions() {
         for command in HWCtl.configuration.subcommands.compactMap({ $0.configuration.commandName }) {

@@ -37,10 +37,10 @@ import Testing
     func missedRate() {
         #expect(
             EncodeSummary.rateLine(wanted: 2_000_000, got: 1_700_000)
-                == "note: the video has 1.70 Mbit/s, 15 % less than the 2.00 Mbit/s that were requested")
+                == "note: the video has 1.70 Mbit/s, 15 % less than requested (2.00 Mbit/s)")
         #expect(
             EncodeSummary.rateLine(wanted: 500_000, got: 600_000)
-                == "note: the video has 600 kbit/s, 20 % more than the 500 kbit/s that were requested")
+                == "note: the video has 600 kbit/s, 20 % more than requested (500 kbit/s)")
         #expect(EncodeSummary.rateLine(wanted: 2_000_000, got: 1_850_000) == nil)
     }
 }

@@ -37,7 +37,7 @@ import Testing
         #expect(state.line(columns: 30) == "2/7 b.mkv 50%, 0:02 left")
     }
 
-    @Test("Until too little is known, no time is announced, and then that of the last seconds")
+    @Test("While too little is known, no time is announced, and then that of the last seconds")
     func settles() throws {
         var pace = Pace()
         // The session starts and its encoder fills up: 6 s without a frame.

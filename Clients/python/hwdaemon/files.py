@@ -2,6 +2,7 @@
 """Whole files as numpy arrays, for programs that want pictures and nothing else. Needs numpy, and PyAV for all but .hevc output."""
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from fractions import Fraction
@@ -25,7 +26,8 @@ _BYTE_STREAMS = (".hevc", ".h265", ".265")
 def frames(path: Union[str, "os.PathLike[str]"], *, daemon: Optional[Daemon] = None) -> Iterator[Array]:
     """The pictures of a video in display order, as arrays of uint8 of the shape (height, width, 3): R, G, B in sRGB's coding.
 
-    HEVC is decoded by the daemon, other codecs by PyAV. Each array is the app's own, and writable. Rotation is not applied.
+    HEVC is decoded by the daemon, where the file has its parameter sets in a record, as .mov, .mp4 and .mkv do; byte streams and
+    other codecs are decoded by PyAV. Each array is the app's own, and writable. Rotation is not applied.
 
     Raises ModuleNotFoundError without PyAV and numpy; PyAV's errors for files; a session's errors.
     """
@@ -79,8 +81,9 @@ def write(
         folder, name = os.path.split(path)
         handle, part = tempfile.mkstemp(prefix=f".{name}.", suffix=os.path.splitext(name)[1], dir=folder or ".")
         os.close(handle)
+        output: Optional[Union[_Stream, _Container]] = None
         try:
-            output: Union[_Stream, _Container] = _Stream(part, record) if is_stream else _Container(av, part, session)
+            output = _Stream(part, record) if is_stream else _Container(av, part, session)
             count = 0
             while array is not None:
                 _check(array, shape)
@@ -101,7 +104,12 @@ def write(
             os.chmod(part, 0o666 & ~_umask())
             os.replace(part, path)
         except BaseException:
-            os.unlink(part)
+            # What failed is the error to report, not what follows from it.
+            if output is not None:
+                with contextlib.suppress(Exception):
+                    output.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
             raise
     return count
 
@@ -110,8 +118,13 @@ class _Stream:
     """A byte stream with start codes."""
 
     def __init__(self, path: str, record: bytes) -> None:
+        sets = annex_b_parameter_sets(record)
         self._file = open(path, "wb")
-        self._file.write(annex_b_parameter_sets(record))
+        try:
+            self._file.write(sets)
+        except BaseException:
+            self._file.close()
+            raise
 
     def write(self, packet: Any) -> None:
         self._file.write(packet.annex_b)
@@ -128,7 +141,12 @@ class _Container:
 
         self._file = av.open(path, "w")
         self._session, self._packet = session, packet
-        self._stream = add_stream(self._file, session)
+        try:
+            self._stream = add_stream(self._file, session)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._file.close()
+            raise
 
     def write(self, packet: Any) -> None:
         self._file.mux(self._packet(packet, self._stream, self._session))
@@ -165,6 +183,9 @@ def _rgb(picture: Picture) -> Array:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    """This process's mask, which umask(2) cannot read without a change that other threads see."""
+    with contextlib.suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077

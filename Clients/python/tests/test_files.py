@@ -71,6 +71,31 @@ class FileTests(unittest.TestCase):
                 hwdaemon.write(self.path("a.mov"), frames, daemon=daemon())
             self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_failure_leaves_no_descriptor_and_keeps_its_error(self):
+        import numpy
+        good = numpy.zeros((48, 64, 3), numpy.uint8)
+
+        def failing():
+            yield good
+            for part in os.listdir(self.folder):
+                os.unlink(self.path(part))
+            raise RuntimeError("the frames end")
+
+        for name in ("a.hevc", "a.mov"):
+            with self.assertRaisesRegex(RuntimeError, "the frames end"):
+                hwdaemon.write(self.path(name), failing(), daemon=daemon())
+            self.assertEqual(os.listdir(self.folder), [])
+            names = [os.readlink(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")
+                     if os.path.islink(f"/proc/self/fd/{number}")]
+            self.assertFalse([found for found in names if found.startswith(self.folder)])
+
+    def test_files_have_the_mode_of_the_mask(self):
+        path = self.path("a.hevc")
+        hwdaemon.write(path, self.pictures(2), daemon=daemon())
+        mask = os.umask(0o22)
+        os.umask(mask)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o666 & ~mask)
+
     def test_pictures_say_that_they_are_read_only(self):
         with hwdaemon.CompressionSession(64, 48, "nv12", time_base=(1, 30), daemon=daemon()) as encoder:
             record = encoder.prepare()

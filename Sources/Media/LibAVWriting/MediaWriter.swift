@@ -33,6 +33,8 @@ public final class MediaWriter: Sendable {
         /// A byte stream whose parameter sets are not known yet.
         case unstarted(ByteSink)
         case annexB(AnnexBWriter)
+        /// A complete file, with the warnings about it.
+        case finished([String])
         case done
     }
 
@@ -90,7 +92,7 @@ public final class MediaWriter: Sendable {
             switch state {
             case .container(let writer): try writer.start(track, boxes, record)
             case .unstarted(let sink): state = .annexB(AnnexBWriter(sink: sink, record: record))
-            case .annexB, .done: throw MediaError(.usage, "the output is already started")
+            case .annexB, .finished, .done: throw MediaError(.usage, "the output is already started")
             }
         }
     }
@@ -105,7 +107,7 @@ public final class MediaWriter: Sendable {
             case .annexB(var writer):
                 writer.change(to: record)
                 state = .annexB(writer)
-            case .unstarted, .done:
+            case .unstarted, .finished, .done:
                 throw MediaError(.usage, "a configuration cannot change before the track or after the end")
             }
         }
@@ -155,7 +157,7 @@ public final class MediaWriter: Sendable {
                 state = .done
                 defer { state = .annexB(writer) }
                 try writer.write(accessUnit, isSync: isSync)
-            case .unstarted, .done:
+            case .unstarted, .finished, .done:
                 throw MediaError(.usage, "a packet cannot be written before the track or after the end")
             }
         }
@@ -169,9 +171,9 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// Warnings about damaged sound and text, one line each; complete when all packets are written.
+    /// Warnings about damaged sound and text, one line each; none before `finish` has returned.
     public var conversionWarnings: [String] {
-        state.withLock { state in if case .container(let writer) = state { writer.conversionWarnings } else { [] } }
+        state.withLock { state in if case .finished(let warnings) = state { warnings } else { [] } }
     }
 
     /// Completes the file and gives it its name; `sync` waits until it is on disk.
@@ -181,9 +183,12 @@ public final class MediaWriter: Sendable {
             let last = state
             state = .done
             switch last {
-            case .container(let writer): try writer.finish(sync: sync)
+            case .container(let writer):
+                try writer.finish(sync: sync)
+                state = .finished(writer.conversionWarnings)
             case .annexB(let writer): try writer.finish(sync: sync)
-            case .unstarted, .done: throw MediaError(.usage, "the output is not started, or already finished")
+            case .unstarted, .finished, .done:
+                throw MediaError(.usage, "the output is not started, or already finished")
             }
         }
     }
@@ -197,7 +202,7 @@ public final class MediaWriter: Sendable {
             case .container(let writer): writer.discard()
             case .unstarted(let sink): sink.discard()
             case .annexB(let writer): writer.discard()
-            case .done: break
+            case .finished, .done: break
             }
             state = .done
         }

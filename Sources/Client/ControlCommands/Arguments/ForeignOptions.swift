@@ -107,7 +107,11 @@ package enum ForeignOptions {
                 { bytes($0).map { "--property 'DataRateLimits=[\($0),1]' (bytes in 1 second)" } },
                 otherwise: "--property 'DataRateLimits=[BYTES,SECONDS]' limits the rate")),
         Row("-bufsize -bufsize:v", .note("is part of DataRateLimits: see hwctl properties")),
-        Row("-preset", .option("--preset")),
+        Row(
+            "-preset",
+            .words(
+                preset,
+                otherwise: "--speed fast|balanced|best is for hardware and software, --preset for x265 alone")),
         Row("-Z", .option("--preset-name")),
         Row(
             "-tune --tune",
@@ -195,6 +199,22 @@ package enum ForeignOptions {
     private static func quality(_ factor: String) -> String? {
         guard let factor = Double(factor), (0...51).contains(factor) else { return nil }
         return DecimalText.text(max(0, min(1, (40 - factor) / 38)), 2)
+    }
+
+    /// The values of `--preset` that are x265's.
+    package static let x265Presets = [
+        "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo",
+    ]
+
+    /// The options for a preset of x265, or of NVENC: its p1 to p7 are the fastest to the best.
+    private static func preset(_ name: String) -> String? {
+        switch name {
+        case _ where x265Presets.contains(name): "--preset \(name)"
+        case "p1", "p2", "p3": "--speed fast"
+        case "p4": "--speed balanced"
+        case "p5", "p6", "p7": "--speed best"
+        default: nil
+        }
     }
 
     /// Bytes per second of a rate such as 6M.

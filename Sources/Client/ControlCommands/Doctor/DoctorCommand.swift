@@ -32,12 +32,14 @@ package struct DoctorCommand: ParsableCommand {
     /// Asks the daemon and prints the diagnosis.
     package func run() throws {
         try report {
-            let daemon = try Daemon.findAndReport()
+            let (daemon, refusal) = try Daemon.findWithRefusal()
             let snapshot = try daemon.call(
                 Probe.self, Probe.Parameters(device: nil, verify: nil), timeout: .seconds(60))
             let machine = Machine.present(
                 nodes: snapshot.nodes.map(\.node), socket: daemon.isPrivate ? nil : daemon.address)
-            let diagnosis = Diagnosis(snapshot, machine)
+            var diagnosis = Diagnosis(snapshot, machine)
+            // Sessions of this user do not have what the machine's daemon may use.
+            if let refusal { diagnosis.problems.insert(Diagnosis.Problem(nil, refusal.reason), at: 0) }
             if json { try Console.json(diagnosis) } else { try Console.result(Self.text(diagnosis)) }
             if !diagnosis.problems.isEmpty { throw CommandFailure.problemsFound }
         }

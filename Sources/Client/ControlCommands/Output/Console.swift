@@ -267,6 +267,13 @@ extension Daemon {
     /// - Parameter requiresHardware: whether the command ends without hardware: a user without permission for the machine's
     ///   daemon then gets no private one, and learns how to get the permission.
     package static func findAndReport(requiresHardware: Bool = false) throws -> Daemon {
+        try findWithRefusal(requiresHardware: requiresHardware).daemon
+    }
+
+    /// The same, and the error for which a private daemon replaces the machine's; nil where none does.
+    static func findWithRefusal(
+        requiresHardware: Bool = false
+    ) throws -> (daemon: Daemon, refusal: ClientError?) {
         let isVerbose = Console.verbosity == .verbose
         let daemon: Daemon
         do throws(ClientError) {
@@ -276,11 +283,11 @@ extension Daemon {
                 let own = try startWherePermissionIsMissing(logs: isVerbose)
             else { throw error }
             Console.file("\(error.reason); using a private one for this command")
-            return own
+            return (own, error)
         }
         if daemon.isPrivate {
             Console.detail("no daemon on \(defaultAddress): using a private one for this command")
         }
-        return daemon
+        return (daemon, nil)
     }
 }

@@ -73,11 +73,11 @@ final class CopyJob {
                 || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
-        let (sampleEntries, conversionWarnings) = (writer.sampleEntryCount, writer.conversionWarnings)
+        let sampleEntries = writer.sampleEntryCount
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        conversionWarnings.forEach(Console.note)
+        writer.conversionWarnings.forEach(Console.note)
         pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }

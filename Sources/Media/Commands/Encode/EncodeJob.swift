@@ -96,12 +96,13 @@ final class EncodeJob {
         let seconds = progress.seconds
         let changes = pictures.report.changes.adding(fitter.changes).adding(converted.changes)
         let late =
-            lateWarnings(converted, color, changes, video) + writer.conversionWarnings + hdr.warnings + rate.lines
+            lateWarnings(converted, color, changes, video) + hdr.warnings + rate.lines
             + lateNotices(session, properties) + [input.session?.restartNote].compactMap { $0 }
-        warnings += late
         progress.clear()
         late.forEach(Console.note)
         try complete(writer, pipeline, session)
+        writer.conversionWarnings.forEach(Console.note)
+        warnings += late + writer.conversionWarnings
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(

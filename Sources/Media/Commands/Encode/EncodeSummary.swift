@@ -181,7 +181,7 @@ struct EncodeSummary: FileSummary {
         let share = (got / wanted - 1) * 100
         guard abs(share) > 10 else { return nil }
         return "note: the video has \(rate(got)), \(Progress.decimal(abs(share), 0)) % "
-            + "\(share < 0 ? "less" : "more") than the \(rate(wanted)) that were requested"
+            + "\(share < 0 ? "less" : "more") than requested (\(rate(wanted)))"
     }
 
     private static func rate(_ bits: Double) -> String {

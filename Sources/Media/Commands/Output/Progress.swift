@@ -94,7 +94,8 @@ struct Progress {
         private func texts(_ room: Int) -> [String] {
             let speed = rate.map { ", \(decimal($0, 1)) fps" } ?? ""
             let left = secondsLeft.map { ", \(clock($0)) left" } ?? ""
-            let size = bytes.map { ", about \(Progress.size(Int($0)))" } ?? ""
+            // The frames that a damaged file declares may have any number.
+            let size = bytes.map { ", about \(Progress.size(Int(min($0, 1e18))))" } ?? ""
             let name = label.map { "\(Self.shortened($0, to: max(8, room / 3))) " } ?? ""
             guard let total, total > 0 else { return ["\(name)\(done) frames\(speed)", "\(done) frames"] }
             let percent = "\(Int(min(1, Double(done) / Double(total)) * 100))%"

@@ -77,10 +77,10 @@ final class JoinJob {
         while try packets.write(to: writer) {
             if interruption.isSet { throw CommandFailure.interrupted }
         }
-        let (entries, warnings, seconds) = (writer.sampleEntryCount, writer.conversionWarnings, progress.seconds)
+        let (entries, seconds) = (writer.sampleEntryCount, progress.seconds)
         try writer.finish()
         progress.clear()
-        warnings.forEach(Console.note)
+        writer.conversionWarnings.forEach(Console.note)
         let (receipt, failure) = try VerifyJob.receipt(request.asked, input, output, earlyEnd: nil, interruption)
         try request.report(
             JoinSummary(

@@ -15,6 +15,8 @@ struct FrameSplitter {
     private static let narrowband = [13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1]
     private static let wideband = [18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1]
     private static let frameDuration: Int64 = 20_000
+    /// The most frames of a sample that is split; phones store about ten.
+    static let maxFrames = 1024
 
     /// nil for codecs whose packets are frames already.
     init?(_ parameters: AVCodecParameters, timeBase: Rational) {
@@ -26,24 +28,27 @@ struct FrameSplitter {
         self.timeBase = timeBase
     }
 
-    /// The frames of a packet; nil where it is one frame, or its bytes are no whole number of frames.
+    /// The frames of a packet; nil where it is one frame, too many, or no whole number of them.
     func frames(of packet: MediaPacket) -> [MediaPacket]? {
         let bytes = packet.withBytes { Array($0) }
         guard let ranges = ranges(bytes), ranges.count > 1 else { return nil }
-        return ranges.enumerated().reduce(into: [MediaPacket]?([])) { frames, entry in
-            let begin = ticks(entry.offset)
-            let end = ticks(entry.offset + 1)
-            let frame = packet.replacing(bytes[entry.element], later: begin, duration: end - begin)
-            frames = frame.flatMap { frame in frames.map { $0 + [frame] } }
+        var frames: [MediaPacket] = []
+        for (number, range) in ranges.enumerated() {
+            let (begin, end) = (ticks(number), ticks(number + 1))
+            guard let frame = packet.replacing(bytes[range], later: begin, duration: end - begin) else {
+                return nil
+            }
+            frames.append(frame)
         }
+        return frames
     }
 
-    /// The positions of the frames; nil where the last one is not whole.
+    /// The positions of the frames; nil where the last one is not whole, or there are too many.
     func ranges(_ bytes: [UInt8]) -> [Range<Int>]? {
         var (ranges, position) = ([Range<Int>](), 0)
         while position < bytes.count {
             let end = position + sizes[Int(bytes[position] >> 3 & 15)]
-            guard end <= bytes.count else { return nil }
+            guard end <= bytes.count, ranges.count < Self.maxFrames else { return nil }
             ranges.append(position..<end)
             position = end
         }

@@ -8,19 +8,26 @@ internal import Synchronization
 final class ErrorTally: LibAVListener, @unchecked Sendable {
     private let errors = Mutex<(count: Int, first: String?)>((0, nil))
     private let cutOff = Atomic<Bool>(false)
-    private let beginsWithin = Atomic<Bool>(false)
+    /// Key frames up to the one before which every reference is known; 0 where decoding is past it.
+    private let keyFramesLeft = Atomic<Int>(0)
 
     /// Whether a demuxer logged that the file is shorter than declared; Matroska's reports it in no other way.
     var isCutOff: Bool { cutOff.load(ordering: .relaxed) }
 
     /// Decoding begins at a key frame within the file, so that marks of pictures before it are no damage.
-    func beginWithin() { beginsWithin.store(true, ordering: .relaxed) }
+    func beginWithin() { keyFramesLeft.store(2, ordering: .relaxed) }
+
+    /// A key frame is read; behind the second one, no picture marks those before the first.
+    func passKeyFrame() {
+        let left = keyFramesLeft.load(ordering: .relaxed)
+        if left > 0 { keyFramesLeft.store(left - 1, ordering: .relaxed) }
+    }
 
     /// Counts one message, on any thread.
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
         let finding = LogFinding(message)
         if finding == .truncatedInput { cutOff.store(true, ordering: .relaxed) }
-        if finding == .unknownReference, beginsWithin.load(ordering: .relaxed) { return }
+        if finding == .unknownReference, keyFramesLeft.load(ordering: .relaxed) > 0 { return }
         errors.withLock { errors in
             errors.count += 1
             if errors.first == nil { errors.first = message }

@@ -32,6 +32,8 @@ final class ContainerWriter: @unchecked Sendable {
     private var formatter: AccessUnitFormatter?
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
+    /// Packets of the video that libavformat got.
+    private var videoPackets = 0
     /// The copied streams, by number in the output.
     private var copies: [Int32: CopiedStream] = [:]
     /// Copied packets that came before `start`.
@@ -256,13 +258,37 @@ final class ContainerWriter: @unchecked Sendable {
                 &packet.pointee, from: source.timeBase.libAV, to: stream.pointee.time_base)
         }
         guard isWritten else { return av_packet_unref(packet) }
+        copy(number) { $0.sent += 1 }
+        try interleave(packet)
+    }
+
+    /// Gives libavformat a packet, or nil to have it write all that wait.
+    ///
+    /// A muxer refuses damaged packets, such as AAC without a valid header. A call may write several packets and ends with
+    /// the first that is refused, of any stream: whose they are, only `countLost` can tell.
+    /// - Returns: whether none was refused.
+    @discardableResult
+    private func interleave(_ packet: UnsafeMutablePointer<AVPacket>?) throws(MediaError) -> Bool {
         do throws(MediaError) {
             try check(av_interleaved_write_frame(context, packet))
-            copy(number) { $0.written += 1 }
+            return true
         } catch {
-            // A muxer refuses a damaged packet, such as AAC without a valid header.
-            guard error.kind == .badInput else { throw error }
-            copy(number) { $0.refused += 1 }
+            guard error.kind == .badInput, !streamNumbers.isEmpty else { throw error }
+            return false
+        }
+    }
+
+    /// Writes the packets that wait, and counts those of each stream that were refused.
+    /// - Throws: `badInput` where the video lacks some.
+    private func countLost() throws(MediaError) {
+        // Each call that fails removes a packet.
+        while try !interleave(nil) {}
+        func written(_ number: Int32) -> Int { Int(context.pointee.streams?[Int(number)]?.pointee.nb_frames ?? 0) }
+        for number in copies.keys { copy(number) { $0.written = written(number) } }
+        let lost = videoPackets - written(0)
+        guard lost <= 0 else {
+            let packets = lost == 1 ? "1 packet" : "\(lost) packets"
+            throw MediaError(.badInput, "\(sink.name) cannot be written: \(packets) of the video are refused")
         }
     }
 
@@ -276,13 +302,14 @@ final class ContainerWriter: @unchecked Sendable {
         copies[number] = copy
     }
 
-    /// Writes the last packets of converted sound and text.
-    /// - Throws: `badInput` where no packet of the last sound could be written.
+    /// Writes the last packets of converted sound and text, and all that wait.
+    /// - Throws: `badInput` where no packet of the last sound could be written, or the video lacks some.
     private func finishConversions() throws(MediaError) {
         for (index, converter) in converters.sorted(by: { $0.key < $1.key }) {
             guard let number = streamNumbers[index], copies[number]?.failure == nil else { continue }
             try convert(index, number) { () throws(MediaError) in try converter.finish() }
         }
+        try countLost()
         let sound = copiedStreams.filter { $0.content == .audio }
             .compactMap { stream in streamNumbers[stream.index].flatMap { copies[$0] }.map { (stream, $0) } }
         guard let (stream, copy) = sound.first(where: { $0.1.refused > 0 || $0.1.failure != nil }),
@@ -292,7 +319,7 @@ final class ContainerWriter: @unchecked Sendable {
         throw MediaError(.badInput, LibAVLog.explain(reason))
     }
 
-    /// Warnings about sound and text that is damaged or left out, one line each.
+    /// Warnings about sound and text that is damaged or left out, one line each; complete after `finish`.
     var conversionWarnings: [String] {
         converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
             + copiedStreams.flatMap { stream in
@@ -326,7 +353,8 @@ final class ContainerWriter: @unchecked Sendable {
     private func send(from base: AVRational) throws(MediaError) {
         guard let stream = context.pointee.streams?[Int(packet.pointee.stream_index)] else { return }
         av_packet_rescale_ts(packet, base, stream.pointee.time_base)
-        try check(av_interleaved_write_frame(context, packet))
+        videoPackets += 1
+        try interleave(packet)
     }
 
     /// The errno of a failed write is more specific than libavformat's code, and libavformat may not return it at all.

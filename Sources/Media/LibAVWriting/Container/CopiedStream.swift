@@ -6,8 +6,10 @@ internal import HWDLibAVReading
 /// What became of the packets of one stream beside the video.
 struct CopiedStream {
     var times: CopiedTimes
-    /// Packets that the muxer took, and that it refused.
-    var (written, refused) = (0, 0)
+    /// Packets that the muxer got, and that it wrote, which is known at the end.
+    var (sent, written) = (0, 0)
+    /// Packets that the muxer refused.
+    var refused: Int { max(0, sent - written) }
     /// Why the stream ends before the source's; nil where it does not.
     var failure: String?
 

@@ -33,8 +33,8 @@ struct CopiedTimes {
         guard ascend(&packet, from) else { return false }
         let (source, duration) = (packet.dts, packet.duration)
         av_packet_rescale_ts(&packet, from, to)
-        packet.dts += offset
-        packet.pts += offset
+        packet.dts = Self.bounded(packet.dts) + offset
+        packet.pts = Self.bounded(packet.pts) + offset
         if let last {
             packet.dts = max(packet.dts, isStrict ? last.output + 1 : last.output)
             packet.pts = max(packet.pts, packet.dts)
@@ -43,16 +43,22 @@ struct CopiedTimes {
         return true
     }
 
+    /// A time in range: finer ticks may have larger numbers.
+    private static func bounded(_ time: Int64) -> Int64 { max(-Ticks.bound, min(time, Ticks.bound)) }
+
     /// The same in ticks of the source.
     private mutating func ascend(_ packet: inout AVPacket, _ base: AVRational) -> Bool {
         let none = clibav_no_pts()
         if !Ticks.isPossible(packet.dts) { packet.dts = none }
         if !Ticks.isPossible(packet.pts) { packet.pts = none }
+        if !Ticks.isPossible(packet.duration) { packet.duration = 0 }
         if packet.dts == none { packet.dts = packet.pts }
         let hasTime = packet.dts != none
         if !hasTime {
             // A container that has no times for some packets, as in a lace, has them one behind the other.
             packet.dts = last.map { $0.source + max(1, isSound ? $0.duration : 1) } ?? 0
+            // Durations without a time between them have no sum in range.
+            if let last, !Ticks.isPossible(packet.dts) { packet.dts = last.source + 1 }
         }
         if let last, packet.dts <= last.source {
             let overlap = last.source - packet.dts

@@ -112,7 +112,7 @@ enum FileCopy {
             let offset = base.map(input.timeline.initialOffset) ?? 0
             let (first, last) = base.flatMap { range?.ticks(in: $0) } ?? (0, .max)
             // A chapter behind the end would lengthen a movie, whose chapters are a track.
-            let limit = min(last, base.flatMap { base in end.map { Int64(($0 / base.value).rounded()) } } ?? .max)
+            let limit = min(last, base.flatMap { base in end.map { ticks($0, base) } } ?? .max)
             copy.pointee.start = max(0, chapter.start + offset - first)
             copy.pointee.end = max(copy.pointee.start, min(chapter.end + offset, limit) - first)
             if range != nil || end != nil, copy.pointee.end == copy.pointee.start {
@@ -124,6 +124,11 @@ enum FileCopy {
             output.pointee.nb_chapters += 1
         }
         return Int(output.pointee.nb_chapters)
+    }
+
+    /// Seconds in ticks of a time base, no more than times may have.
+    static func ticks(_ seconds: Double, _ base: Rational) -> Int64 {
+        Int64(max(0, min((seconds / base.value).rounded(), Double(Ticks.bound))))
     }
 
     /// Puts a chapter without a title before the first one, if that begins later than the file: the chapters of a movie are a

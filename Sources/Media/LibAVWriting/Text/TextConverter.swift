@@ -119,12 +119,13 @@ final class TextConverter: PacketConverter {
         defer { if isCue != 0 { avsubtitle_free(&cue) } }
         guard isCue != 0, cue.num_rects > 0 else { return [] }
         guard let (fields, text) = text(of: cue) else { return [] }
-        guard var queue, let start = source.pts ?? source.dts else {
+        guard var queue, let start = source.pts ?? source.dts, Ticks.isPossible(start) else {
             return try packet(fields + text, source, duration: source.duration).map { [$0] } ?? []
         }
         last = (source, fields)
-        let length = source.duration > 0 ? source.duration : defaultDuration
-        let parts = queue.add(CueQueue.Part(start: start, end: start &+ length, text: text))
+        let isKnown = source.duration > 0 && Ticks.isPossible(source.duration)
+        let length = isKnown ? source.duration : defaultDuration
+        let parts = queue.add(CueQueue.Part(start: start, end: start + length, text: text))
         self.queue = queue
         return try packets(parts)
     }

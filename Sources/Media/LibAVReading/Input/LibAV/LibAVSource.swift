@@ -42,7 +42,7 @@ package final class LibAVSource: InputReader {
     private let cancelFlag: CancelFlag
     /// Splits samples of sound that hold several frames, by stream number.
     private let splitters: [Int: FrameSplitter]
-    /// The frames behind the first one of a sample.
+    /// The frames behind the first one of a sample, the last one first.
     private var frames: [MediaPacket] = []
     private var state = State.reading
     /// The configuration of a dropped packet, which the next one gets.
@@ -141,7 +141,7 @@ package final class LibAVSource: InputReader {
 
     /// Reads a packet; returns it unless it is decoded or dropped.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
-        if !frames.isEmpty { return .packet(frames.removeFirst()) }
+        if let frame = frames.popLast() { return .packet(frame) }
         guard try readUnlessEnded() else {
             if let decoder {
                 _ = decoder.send(nil)
@@ -155,6 +155,7 @@ package final class LibAVSource: InputReader {
         timeline.place(packet)
         report.discontinuities = timeline.jumps
         if index == demuxer.videoIndex {
+            if packet.pointee.flags & AV_PKT_FLAG_KEY != 0 { demuxer.tally.passKeyFrame() }
             guard try isKept() else {
                 av_packet_unref(packet)
                 return nil
@@ -175,7 +176,7 @@ package final class LibAVSource: InputReader {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         guard let parts = splitters[index]?.frames(of: item), parts.count > 1 else { return .packet(item) }
-        frames = Array(parts.dropFirst())
+        frames = parts.dropFirst().reversed()
         return .packet(parts[0])
     }
 
