@@ -119,13 +119,13 @@ struct StillSource {
         if !replaced.contains(.gainMap), !still.file.toneMaps(of: primary).isEmpty {
             Console.note("warning: \(path): the gain map of ISO 21496-1 is left out")
         }
-        let tiles = StillTiles(still, [:], PictureSessions(interruption) { daemon }, local: .hwctl)
-        let painter = StillPainter(input: still, tiles: tiles)
         for auxiliary in still.file.auxiliaries(of: primary) where auxiliary.kind != .alpha {
             guard !replaced.contains(auxiliary.kind) else { continue }
             let name = StillPictureInfo.name(auxiliary.kind)
+            // A session that met a damaged picture has others of it in flight.
+            let tiles = StillTiles(still, [:], PictureSessions(interruption) { daemon }, local: .hwctl)
             do {
-                let carried = try painter.carried(auxiliary, of: primary)
+                let carried = try StillPainter(input: still, tiles: tiles).carried(auxiliary, of: primary)
                 try body(carried)
                 if carried.sourceBitDepth > 8 {
                     Console.note("\(path): the \(name) has 8 of \(carried.sourceBitDepth) bits")
