@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDMetadata
 import HWDModel
 import Testing
 
@@ -133,7 +134,7 @@ import Testing
         #expect(FileCopy.ticks(20.4, second) == 20)
     }
 
-    /// libavformat's muxer takes no ADTS headers in a .mov before the first packet that has none.
+    /// libavformat refuses ADTS headers without a frame.
     @Test func packetsThatAreRefusedAreCountedForTheirStream() throws {
         let scratch = try Scratch()
         let (input, output) = (try Self.rich(scratch), scratch.file("out.mov"))
