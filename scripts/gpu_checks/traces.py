@@ -2,9 +2,9 @@
 """Reads what strace writes."""
 import re
 
-# What NVIDIA's driver and CUDA try and do without: links to its nodes, names of its threads, a library that a debugger would have it
+# What NVIDIA's driver and CUDA try and do without: links to its nodes, a library that a debugger would have it
 # load, sockets by which processes share memory. The others are calls whose failure every program here expects.
-HARMLESS = re.compile(r'"(/dev/char/|/proc/self/task/\d+/comm|/dev/shm/cuda_injection|/root/\.nv|/[^"]*/\.nv/|/tmp/nvidia-mps)'
+HARMLESS = re.compile(r'"(/dev/char/|/dev/shm/cuda_injection|/root/\.nv|/[^"]*/\.nv/|/tmp/nvidia-mps)'
                       r'|^(socket|connect|clone3|sched_setaffinity)\(')
 
 

@@ -57,6 +57,8 @@ struct FileRules: Hashable, Sendable {
         rows += Self.driver.map { Row(path: $0, rights: .read) } + drivers.rows
         // NVIDIA's driver looks into the program that loaded it.
         rows.append(Row(path: Program.path, rights: .readFile))
+        // CUDA does not start where it cannot name its threads (`/proc/self/task/TID/comm`).
+        rows.append(Row(path: "/proc/self/task", rights: [.writeFile, .truncate]))
         // libdrm lists the folder before it opens a node; its files are not granted with it.
         rows.append(Row(path: "/dev/dri", rights: .readDirectory))
         rows += request.nodes.map { Row(path: $0, rights: [.readFile, .writeFile, .controlDevice]) }
