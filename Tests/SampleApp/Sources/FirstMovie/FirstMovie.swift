@@ -17,7 +17,8 @@ import HWMovies
             var (packets, count) = (try movie.packets(of: track), 0)
             while let packet = try packets.next() {
                 let written = WrittenPacket(
-                    bytes: packet.bytes, time: packet.time, decodeTime: packet.decodeTime, duration: packet.duration)
+                    bytes: packet.bytes, time: packet.time, decodeTime: packet.decodeTime, duration: packet.duration
+                )
                 try writer.append(written, to: number)
                 count += 1
             }
