@@ -14,7 +14,7 @@ import Testing
         ["cdl:slope=0.9,sat=0.8,space=hlg"], ["cdl:slope=1.1,offset=.01,sat=0.9,space=acescct"],
         ["vignette:intensity=.8"], ["curve:points=0/0/.18/.12/.5/.55/1/1/4/3"],
         ["key:color=1acc33,similarity=.12,blend=.1"], ["key:color=1acc33,similarity=.12,blend=0"],
-        ["key:color=1acc33,blend=1", "despill", "background:color=204060@p3"],
+        ["key:color=1acc33,similarity=.01,blend=1", "despill", "background:color=204060@p3"],
         ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
         ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
         ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],

@@ -39,7 +39,7 @@ extension EndToEnd {
             let decoder = try server.session(decoding.id).pid
             #expect(
                 try Self.dataLimit(decoder).first
-                    == "\((256 + 16 * processors) * Self.mebibyte + 40 * 128 * 96 * 3)")
+                    == "\((512 + 16 * processors) * Self.mebibyte + 40 * 128 * 96 * 3)")
 
             func score(_ pid: Int32) throws -> Int {
                 let text = try String(contentsOfFile: "/proc/\(pid)/oom_score_adj", encoding: .utf8)
