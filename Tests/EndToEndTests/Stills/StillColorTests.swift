@@ -148,8 +148,11 @@ extension EndToEnd.StillDecoding {
         try hwctl("decode", file, path("out.jpg"))
         #expect(try error(path("out.jpg")) <= 5)
         try hwctl("encode", "--quality", "1", file, path("again.heic"))
-        try Programs.tool("heif-convert", [path("again.heic"), path("again.png")])
-        #expect(try error(path("again.png")) <= 5)
+        // ffmpeg does not read a PNG with the profile of zeros, which libheif copies.
+        if kind.statement != "icc" {
+            try Programs.tool("heif-convert", [path("again.heic"), path("again.png")])
+            #expect(try error(path("again.png")) <= 5)
+        }
         // libheif 1.15 takes samples without nclx to be full BT.601, whatever the stream says.
         if kind.codec == "hvc1", ["nclx", "contradicted"].contains(kind.statement) {
             try Programs.tool("heif-convert", [file, path("theirs.png")])
