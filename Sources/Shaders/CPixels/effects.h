@@ -53,7 +53,9 @@ static void apply_key(const hwd_effect *effect, pixels *p) {
 static void apply_despill(const hwd_effect *effect, pixels *p) {
     vf *own = effect->size == 0 ? &p->r : effect->size == 1 ? &p->g : &p->b;
     const vf others = effect->size == 0 ? p->g + p->b : effect->size == 1 ? p->r + p->b : p->r + p->g;
-    *own -= effect->numbers[0] * at_least(*own - others * 0.5f, splat(0));
+    // Not by a difference, in which a bright channel would lose what the others have.
+    const vf mean = others * 0.5f, limited = *own * (1 - effect->numbers[0]) + mean * effect->numbers[0];
+    *own = choose(*own > mean, limited, *own);
 }
 
 /// The position of values in a table along one axis: the lower entry and the part of the way to the next.
