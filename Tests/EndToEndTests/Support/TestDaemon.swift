@@ -83,6 +83,11 @@ final class TestDaemon: Sendable {
         }
     }
 
+    /// Whether a text has the reason of a session whose process was stopped: between two codec calls, its silence is noticed.
+    static func namesStop(_ text: String) -> Bool {
+        ["s without progress in one codec call", "process did not respond for"].contains(where: text.contains)
+    }
+
     /// Its workers, zombies included.
     var workers: [ProcessEntry] { ProcessEntry.children(of: pid).filter { $0.name.hasPrefix("hwdaemon-") } }
 
