@@ -50,6 +50,7 @@ private let numbers: [String: UInt32] = [
     "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "poll": 7, "lseek": 8, "mmap": 9,
     "mprotect": 10,
     "munmap": 11, "ioctl": 16, "access": 21, "socket": 41, "connect": 42, "sendmsg": 46, "recvmsg": 47, "bind": 49,
+    "listen": 50, "accept4": 288,
     "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "rename": 82, "fcntl": 72, "mkdir": 83,
     "setpriority": 141, "sched_setaffinity": 203, "unlink": 87,
     "shmget": 29, "semget": 64, "ptrace": 101, "prctl": 157, "mount": 165, "futex": 202, "tgkill": 234,
@@ -177,6 +178,22 @@ private let numbers: [String: UInt32] = [
         #expect(try call("openat", 0, 0, 0o2, in: driver) == allow)
     }
 
+    @Test("CUDA listens on a socket, and neither it nor any other driver connects one")
+    func listening() throws {
+        let (cuda, driver) = (program(.session(.driver, runsCUDA: true)), program(.session(.driver)))
+        // SOCK_SEQPACKET | SOCK_CLOEXEC of AF_UNIX; then SOCK_STREAM, SOCK_DGRAM, AF_INET and AF_NETLINK.
+        #expect(try call("socket", 1, 0o2000005, in: cuda) == allow)
+        for (domain, type): (UInt64, UInt64) in [(1, 1), (1, 0o2000002), (2, 5), (16, 3)] {
+            #expect(try call("socket", domain, type, in: cuda) == errno(EACCES), "\(domain), \(type)")
+        }
+        #expect(try call("socket", 1, 0o2000005, in: driver) == errno(EACCES))
+        for name in ["bind", "listen", "accept4"] {
+            #expect(try call(name, in: cuda) == allow, "\(name)")
+            #expect(try call(name, in: driver) == trap | UInt32(ENOSYS), "\(name)")
+        }
+        for program in [cuda, driver] { #expect(try call("connect", in: program) == errno(EACCES)) }
+    }
+
     @Test("Calls of another architecture end the process, and a mode that reports lets all others through")
     func modes() throws {
         for table in [CallTable.start(process: 1), .session(.codec), .session(.driver)] {
@@ -193,7 +210,7 @@ private let numbers: [String: UInt32] = [
 
     @Test("Every name of the tables is a system call, in one row")
     func names() {
-        for table in [CallTable.start(process: 1), .session(.codec), .session(.driver)] {
+        for table in [CallTable.start(process: 1), .session(.codec), .session(.driver, runsCUDA: true)] {
             #expect(Set(table.rows.map(\.name)).count == table.rows.count)
             for row in table.rows {
                 #expect(chwd_call_number(row.name) >= 0, "\(row.name)")

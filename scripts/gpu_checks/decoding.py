@@ -183,12 +183,13 @@ class Decoding:
     # ---- the sandbox ----
 
     def trace(self):
-        """Lists what the sandbox refuses while a clip is decoded, and how many calls that was."""
+        """Lists what the sandbox refuses while a clip is decoded, and how many calls that was; without a sandbox, what it would see."""
         check = self.check
         strace = check.programs / "strace"
         if not strace.exists():
             return check.say("      strace is not in the bundle")
-        file = check.out / "decoder-trace.txt"
+        mode = check.environment.get("HWDAEMON_SANDBOX", "on")
+        file = check.out / f"decoder-trace-sandbox-{mode}.txt"
         check.stop_daemon()
         check.start_daemon(str(strace), "-f", "-qq", "-s", "160", "-e", "trace=!ioctl,read,write,futex,poll", "-o", str(file))
         _, _, errors = check.run(*self.command("main-pyramid", check.work / "traced.yuv", "--hardware", "require"), timeout=120)
@@ -212,6 +213,7 @@ class Decoding:
         check = self.check
         for mode in ("report", "off"):
             check.stop_daemon()
+            check.forget()
             check.environment["HWDAEMON_SANDBOX"] = mode
             check.start_daemon()
             _, output, errors = check.run("hwctl", "probe", "--json", timeout=90)
@@ -222,6 +224,7 @@ class Decoding:
             except ValueError:
                 check.say(f"      sandbox {mode}: {errors.strip()}")
             self.decode("main-pyramid")
+        self.trace()
         del check.environment["HWDAEMON_SANDBOX"]
         self.trace()
         self.show_nodes()

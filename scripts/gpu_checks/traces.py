@@ -3,9 +3,9 @@
 import re
 
 # What NVIDIA's driver and CUDA try and do without: links to its nodes, a library that a debugger would have it
-# load, sockets by which processes share memory. The others are calls whose failure every program here expects.
+# load, its service for several processes, the name service. The others are calls whose failure every program here expects.
 HARMLESS = re.compile(r'"(/dev/char/|/dev/shm/cuda_injection|/root/\.nv|/[^"]*/\.nv/|/tmp/nvidia-mps)'
-                      r'|^(socket|connect|clone3|sched_setaffinity)\(')
+                      r'|^(connect|clone3|sched_setaffinity|socket\(AF_UNIX, SOCK_STREAM)\b')
 
 
 def calls(trace):

@@ -33,8 +33,12 @@ struct CallTable: Sendable {
 
     /// From the session's assignment on; the rules of `start` hold as well.
     ///
-    /// - Parameter changesFolders: whether a driver may make and remove files where the rules for files allow it.
-    static func session(_ policy: SandboxRequest.Policy, changesFolders: Bool = false) -> CallTable {
+    /// - Parameters:
+    ///   - changesFolders: whether a driver may make and remove files where the rules for files allow it.
+    ///   - runsCUDA: whether a driver may listen on a socket.
+    static func session(
+        _ policy: SandboxRequest.Policy, changesFolders: Bool = false, runsCUDA: Bool = false
+    ) -> CallTable {
         var rows = always.map { CallRow($0, .allow) }
         switch policy {
         case .codec: rows += codec
@@ -42,6 +46,9 @@ struct CallTable: Sendable {
             rows += driver
             rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
+        // The C library asks the name service cache through sockets, and copes without.
+        rows.append(CallRow("socket", .refuse(EACCES), runsCUDA ? [(listening, .allow)] : []))
+        if runsCUDA { rows += ["bind", "listen", "accept4"].map { CallRow($0, .allow) } }
         // Before version 3, Landlock does not restrict O_TRUNC, which could empty a file that may only be read.
         // Opening a file for writing needs the right to write.
         let emptying = CallRule.refuse(EACCES)
@@ -108,8 +115,6 @@ struct CallTable: Sendable {
             [(.int(0, is: 1), .refuse(EPERM)), (.int(0, is: 2), .refuse(EPERM)), (.int(1, is: 0), .allow)]),
         // A class of the scheduler for the calling thread; those that come before others need a privilege.
         CallRow("sched_setscheduler", .refuse(EPERM), [(.int(0, is: 0), .allow)]),
-        // The C library asks the name service cache through them.
-        CallRow("socket", .refuse(EACCES)),
         CallRow("connect", .refuse(EACCES)),
     ]
 
@@ -141,6 +146,11 @@ struct CallTable: Sendable {
         // NVIDIA's driver tries to link its device nodes in /dev/char, and works without the links. Disk caches try
         // to set modes and times of their files, which no version of Landlock restricts.
         + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
+
+    /// The arguments of a socket that can only listen where `connect` is refused. CUDA does not start without one: other
+    /// processes of its user ask for its memory there (`@cuda-uvmfd-NAMESPACE-PROCESS`).
+    private static let listening = ArgumentTest.int(0, is: AF_UNIX)
+        .and(.bits(1, of: 0xf, are: Int32(SOCK_SEQPACKET.rawValue)))
 
     /// Calls that a cache on disk needs.
     private static let changes = [

@@ -43,8 +43,10 @@ public enum Sandbox {
         }
         // Without Landlock nothing would say where.
         let changesFolders = runsDriver && !request.writable.isEmpty && missing == nil
-        try install(
-            CallTable.session(request.policy, changesFolders: changesFolders), onlyReports: request.mode == .report)
+        let table = CallTable.session(
+            request.policy, changesFolders: changesFolders,
+            runsCUDA: runsDriver && request.nodes.contains("/dev/nvidia-uvm"))
+        try install(table, onlyReports: request.mode == .report)
         return drivers
     }
 
