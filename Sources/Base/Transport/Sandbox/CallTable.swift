@@ -147,8 +147,9 @@ struct CallTable: Sendable {
         // to set modes and times of their files, which no version of Landlock restricts.
         + ["symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"].map { CallRow($0, .refuse(EACCES)) }
 
-    /// The arguments of a socket that can only listen where `connect` is refused. CUDA does not start without one: other
-    /// processes of its user ask for its memory there (`@cuda-uvmfd-NAMESPACE-PROCESS`).
+    /// The arguments of a socket that can only listen, because `connect` is refused.
+    ///
+    /// CUDA does not start without one: other processes of its user ask for its memory there (`@cuda-uvmfd-NAMESPACE-PROCESS`).
     private static let listening = ArgumentTest.int(0, is: AF_UNIX)
         .and(.bits(1, of: 0xf, are: Int32(SOCK_SEQPACKET.rawValue)))
 
