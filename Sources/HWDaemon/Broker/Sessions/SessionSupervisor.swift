@@ -194,6 +194,9 @@ final class SessionSupervisor {
             hardware: mayUseHardware ? kind.hardwareEncoders(among: knowledge.hardwareEncoders) : [],
             vulkan: knowledge.vulkanHints)
         start.failures = knowledge.failures(of: kind, start.snapshot)
+        if kind.program(start.hardware, start.failures) != kind.program {
+            start.limits.privateBytes = start.limits.privateBytes.map { $0 + SessionKind.memoryOfCUDA }
+        }
         return start
     }
 
