@@ -14,8 +14,8 @@ enum NVIDIALibraries {
         guard dlopen(name, RTLD_LAZY | RTLD_LOCAL) == nil else { return nil }
         if let refused = drivers.refused(of: .nvenc).first { return "NVENC cannot be used: \(refused.sentence)" }
         let words = dlerror().map { String(cString: $0).printable(maxBytes: 300) } ?? "unknown error"
-        return "NVENC cannot be used: \(name) cannot be loaded (\(words)): install libnvidia-encode1 in the version of "
-            + "NVIDIA's driver"
+        return "NVENC cannot be used: \(name) cannot be loaded (\(words)): install libnvidia-encode1"
+            + " in the version of NVIDIA's driver"
     }
 
     /// Loads those of the decoder into this process, which starts nothing.

@@ -48,7 +48,9 @@ extension EndToEndFaults {
                 server = try TestDaemon(
                     "--set", "HardwareStallTimeout=\(hangs ? 2 : 60)", environment: environment)
                 try #require(try Hardware.probe(server).encoders.first?.hardware == true)
-                if !usesCard, let cache = try? Data(contentsOf: found) { Faulty.found.change { $0[personality] = cache } }
+                if !usesCard, let cache = try? Data(contentsOf: found) {
+                    Faulty.found.change { $0[personality] = cache }
+                }
                 raw = try RawFrames(
                     format, width: Failover.width, height: Failover.height, count: Failover.count, in: state)
             }

@@ -58,8 +58,8 @@ enum SimulatedDriver {
         for name in [
             "hwdaemon-encoder", "hwdaemon-encoder-nv", "hwdaemon-decoder", "hwdaemon-probe", "hwdaemon-verify",
         ] {
-            let other =
-                name.hasPrefix("hwdaemon-encoder") || name == "hwdaemon-decoder" ? "" : "HWSIM_PERSONALITY=\(personality) "
+            let isSession = name.hasPrefix("hwdaemon-encoder") || name == "hwdaemon-decoder"
+            let other = isSession ? "" : "HWSIM_PERSONALITY=\(personality) "
             let text = "#!/bin/sh\n\(other)exec \(Programs.path(name))\n"
             try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
             chmod("\(path)/\(name)", 0o755)

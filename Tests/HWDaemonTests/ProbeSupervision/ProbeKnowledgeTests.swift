@@ -128,14 +128,14 @@ struct ProbeKnowledgeTests {
         #expect(knowledge.snapshot.nodes.map(\.reason) == ["its frames are wrong"])
     }
 
-    @Test func encodersDoNotWaitForCards() {
+    @Test func cardsAreVerifiedForAllSessions() {
         var knowledge = ProbeKnowledge()
         let card = "/dev/nvidia0"
         let claimed = ProbeAnswer(node: RenderNode(node: card, state: .ready), untried: ["hevc-main-decode"])
         _ = knowledge.add(.answer(claimed), to: ProbeRequest(.node(card), verification: .startup))
         knowledge.beginVerification(of: card)
         #expect(knowledge.isVerifying)
-        #expect(knowledge.snapshot.nodes.first?.reason?.contains("decoder is still being verified") == true)
+        #expect(knowledge.snapshot.nodes.first?.reason?.contains("codecs are still being verified") == true)
     }
 
     @Test func publishesOnlyAfterACompleteLook() {
