@@ -43,6 +43,7 @@ let package = Package(
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["hwdaemon-encoder"]),
+        .executable(name: "hwdaemon-encoder-nv", targets: ["hwdaemon-encoder-nv"]),
         .executable(name: "hwdaemon-decoder", targets: ["hwdaemon-decoder"]),
         .executable(name: "hwdaemon-transfer", targets: ["hwdaemon-transfer"]),
         .executable(name: "hwdaemon-probe", targets: ["hwdaemon-probe"]),
@@ -152,6 +153,12 @@ let package = Package(
         .target(
             name: "HWDLibAV", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDSystem", "CHWDLibAV"],
             path: "Sources/Codecs/LibAV", swiftSettings: common + optimizedSwift),
+        .target(
+            name: "HWDNVCodec",
+            dependencies: [
+                "CHWDLibAV", "CHWDPixels", "HWDCoding", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDPolicy",
+            ],
+            path: "Sources/Codecs/NVCodec", swiftSettings: common),
         // What apps link.
         .target(
             name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
@@ -213,13 +220,20 @@ let package = Package(
                 "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", argumentParser, logging,
             ],
             path: "Sources/HWDaemon/Broker", swiftSettings: common),
-        .executableTarget(
-            name: "hwdaemon-encoder",
+        .target(
+            name: "HWDEncoderWorker",
             dependencies: [
                 "HWDAlpha", "HWDCoding", "HWDColor", "HWDModel", "HWDPolicy", "HWDConversion", "HWDTransport",
                 "HWDVAAPI", "HWDWire", "HWDWorker", "HWDX265",
             ],
             path: "Sources/HWDaemon/Encoder", swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-encoder", dependencies: ["HWDEncoderWorker"], path: "Sources/HWDaemon/EncoderProgram",
+            swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-encoder-nv",
+            dependencies: ["HWDCoding", "HWDEncoderWorker", "HWDModel", "HWDNVCodec", "HWDWire"],
+            path: "Sources/HWDaemon/EncoderNVProgram", swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-decoder",
             dependencies: [
@@ -238,7 +252,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
-            dependencies: ["HWDLibAV", "HWDModel", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire"],
+            dependencies: [
+                "HWDCoding", "HWDLibAV", "HWDModel", "HWDNVCodec", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire",
+            ],
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
@@ -288,8 +304,8 @@ let package = Package(
         .executableTarget(
             name: "hwd-vaapi-tool",
             dependencies: [
-                "HWDCoding", "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDPolicy", "HWDTransport", "HWDVAAPI",
-                "HWDWire",
+                "HWDCoding", "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDNVCodec", "HWDPolicy", "HWDTransport",
+                "HWDVAAPI", "HWDWire",
             ],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(

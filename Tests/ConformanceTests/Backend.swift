@@ -12,6 +12,8 @@ enum Backend: Hashable, CustomTestStringConvertible {
     case x265
     /// The driver of Tests/HWSim with a personality, in a separate process.
     case vaapi(String)
+    /// NVIDIA's libraries of Tests/HWSim, in a separate process.
+    case nvenc
 
     /// The simulated drivers: one with all features, and the limits of real ones.
     static let personalities = ["full", "ihd-icl", "ihd-tgl", "radeonsi-22", "radeonsi-25"]
@@ -19,7 +21,7 @@ enum Backend: Hashable, CustomTestStringConvertible {
     /// Every backend; x265 alone where the simulated driver cannot be compiled, with the reason on standard error.
     static let all: [Backend] = {
         guard let reason = SimulatedDriver.unavailableReason else {
-            return [.x265] + personalities.map(Backend.vaapi)
+            return [.x265, .nvenc] + personalities.map(Backend.vaapi)
         }
         FileHandle.standardError.write(Data("VA-API encoders: \(reason)\n".utf8))
         return [.x265]
@@ -27,10 +29,17 @@ enum Backend: Hashable, CustomTestStringConvertible {
 
     var kind: PropertySpec.Backend { self == .x265 ? .x265 : .vaapi }
 
+    /// Whether a key frame follows each flush, and each change of a rate.
+    var beginsAgain: Bool { self == .x265 || self == .nvenc }
+
+    /// Whether temporal levels are coded.
+    var hasLevels: Bool { ![.vaapi("radeonsi-22"), .vaapi("radeonsi-25"), .nvenc].contains(self) }
+
     var testDescription: String {
         switch self {
         case .x265: "x265"
         case .vaapi(let personality): "VA-API as \(personality)"
+        case .nvenc: "NVENC"
         }
     }
 
@@ -51,6 +60,7 @@ enum Backend: Hashable, CustomTestStringConvertible {
                 (result.failure, result.status) = (error.reason, error.status.rawValue)
                 return (result, nil)
             }
+        case .nvenc: return (try SimulatedDriver.runCard(job, "full").result, nil)
         case .vaapi(let personality):
             let outcome = try SimulatedDriver.run(job, personality)
             // A new encoder codes a gray picture of its own when it opens.

@@ -36,8 +36,7 @@ import Testing
     private static func jobs(_ properties: [[String: PropertyValue]]) -> [(Backend, Int)] {
         Backend.all.flatMap { backend in
             properties.indices.filter { index in
-                properties[index]["BaseLayerFrameRate"] == nil
-                    || ![.vaapi("radeonsi-22"), .vaapi("radeonsi-25")].contains(backend)
+                properties[index]["BaseLayerFrameRate"] == nil || backend.hasLevels
             }.map { (backend, $0) }
         }
     }
@@ -52,7 +51,7 @@ import Testing
         ["BaseLayerFrameRate": .double(6.25)], ["AverageBitRate": .int(600_000)],
     ]
 
-    /// x265 goes on with a new encoder, whose first picture is an IDR picture; a driver's encoder goes on in place, except in
+    /// x265 goes on with a new encoder, whose first picture is an IDR picture, and NVENC with one; a VA-API driver's encoder goes on in place, except in
     /// the middle of a group of temporal levels.
     @Test(arguments: sampled(jobs(shapes), oneIn: 3))
     func goesOnAfterFlushes(backend: Backend, index: Int) throws {
@@ -61,7 +60,7 @@ import Testing
         let result = try encode(backend, job)
         #expect(result.formatChanges.isEmpty)
         let keys = keyFrames(result)
-        if backend == .x265 {
+        if backend.beginsAgain {
             #expect(Set([0, 6, 13, 14]).isSubset(of: keys), "\(keys)")
             let types = result.pictures.filter { [6, 13, 14].contains($0.frameID) }.map(\.nalUnitType)
             #expect(types.allSatisfy { $0 == 19 || $0 == 20 }, "\(types)")
@@ -107,7 +106,7 @@ import Testing
         job.changes = [10: change.after]
         let result = try encode(backend, job)
         let keys = keyFrames(result)
-        if backend == .x265 {
+        if backend.beginsAgain {
             #expect(keys.contains(10), "\(keys)")
         } else if change.isInPlace, change.after["MaxKeyFrameInterval"] == nil {
             // A driver with one QP for all pictures of a context (Mesa before 24.1) needs a new one for another QP, whose

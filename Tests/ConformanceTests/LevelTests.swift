@@ -7,9 +7,7 @@ import Testing
 
 /// Temporal levels of every encoder that supports them, and the errors of the others.
 @Suite struct LevelTests {
-    /// Drivers that write slice headers themselves, and with them reference picture sets.
-    private static let without = ["radeonsi-22", "radeonsi-25"].map(Backend.vaapi)
-    static let with = Backend.all.filter { !without.contains($0) }
+    static let with = Backend.all.filter(\.hasLevels)
 
     private func job(
         _ clip: Clip, _ levels: Int, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = []
@@ -42,8 +40,8 @@ import Testing
         }
     }
 
-    /// A driver that takes no slice headers, or keeps too few references, is refused, and the session falls back to software.
-    @Test(arguments: Backend.all.filter(without.contains), [3, 4])
+    /// NVENC, a driver that takes no slice headers, or keeps too few references, is refused, and the session falls back to software.
+    @Test(arguments: Backend.all.filter { !$0.hasLevels }, [3, 4])
     func refusesDriversWithoutLevels(backend: Backend, levels: Int) throws {
         let result = try backend.run(job(Clip(format: .nv12, width: 144, height: 128, frames: 2), levels))
         #expect(result.failure?.contains("temporal levels") == true, "\(result.failure ?? "no failure")")

@@ -6,7 +6,7 @@ import HWDHEVC
 import HWDSystem
 import Testing
 
-/// The libva driver of Tests/HWSim, compiled at first use, and the process that encodes with it.
+/// The drivers of Tests/HWSim, compiled at first use, and the process that encodes with them.
 enum SimulatedDriver {
     /// Why it cannot be used; nil where it can.
     static var unavailableReason: String? {
@@ -137,17 +137,28 @@ enum SimulatedDriver {
     }
 
     /// Runs hwd-vaapi-tool with the driver, whose dump and trace are then in the folder; returns its result.
+    ///
+    /// - Parameter usesCard: whether NVIDIA's libraries of Tests/HWSim encode, and not the libva driver.
     private static func tool(
-        _ mode: [String], _ job: EncodeJob, _ personality: String, _ folder: Folder
+        _ mode: [String], _ job: EncodeJob, _ personality: String, _ folder: Folder, usesCard: Bool = false
     ) throws -> Data {
         let libraries = try library.get()
         let (input, output) = (
             folder.url.appendingPathComponent("job"), folder.url.appendingPathComponent("result")
         )
         try JSONEncoder().encode(job).write(to: input)
+        var node = "/dev/null"
+        var folders: [String: String] = [:]
+        if usesCard {
+            // The node's name decides the interface.
+            node = folder.url.appendingPathComponent("nvidia0").path
+            try FileManager.default.createSymbolicLink(atPath: node, withDestinationPath: "/dev/null")
+            let before = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ":\($0)" } ?? ""
+            folders = ["LD_LIBRARY_PATH": "\(libraries)/nvidia\(before)"]
+        }
         let said = try StreamDecoders.run(
-            ["\(products)/hwd-vaapi-tool", "/dev/null"] + mode + [input.path, output.path],
-            environment: [
+            ["\(products)/hwd-vaapi-tool", node] + mode + [input.path, output.path],
+            environment: folders.merging([
                 "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
                 "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality,
                 "HWSIM_RECON": folder.url.appendingPathComponent("recon").path,
@@ -155,7 +166,7 @@ enum SimulatedDriver {
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
                 // Quirks of UVD are those of its chips.
                 "VAAPI_TOOL_PCI_ID": personality.hasPrefix("radeonsi-22-uvd") ? "1002:67df" : "",
-            ])
+            ]) { $1 })
         guard said.status == 0 else {
             throw StreamDecoders.Failure(description: "hwd-vaapi-tool ended with \(said.status): \(said.error)")
         }
@@ -180,6 +191,22 @@ enum SimulatedDriver {
         return Outcome(
             result: result, reconstructions: reconstructions, quantisers: field("qp").compactMap { Int($0) },
             types: field("type"), firmware: received.filter { $0.context == received.last?.context })
+    }
+
+    /// Encodes a job with NVIDIA's libraries of Tests/HWSim in a separate process.
+    ///
+    /// - Returns: also the lines of the trace about sessions and pictures, without `nvenc `.
+    static func runCard(
+        _ job: EncodeJob, _ personality: String
+    ) throws -> (result: EncodeResult, sessions: [String], pictures: [String]) {
+        let folder = try Folder()
+        defer { withExtendedLifetime(folder) {} }
+        let result = try JSONDecoder().decode(
+            EncodeResult.self, from: tool([], job, personality, folder, usesCard: true))
+        let trace = folder.url.appendingPathComponent("trace")
+        let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
+            .filter { $0.hasPrefix("nvenc ") }.map { String($0.dropFirst(6)) }
+        return (result, lines.filter { $0.hasPrefix("session ") }, lines.filter { $0.hasPrefix("picture ") })
     }
 
     private static let products = Program.folder

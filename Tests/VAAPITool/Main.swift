@@ -4,6 +4,7 @@ import Glibc
 import HWDCoding
 import HWDEncoderTesting
 import HWDModel
+import HWDNVCodec
 import HWDPolicy
 import HWDTransport
 import HWDVAAPI
@@ -33,7 +34,8 @@ struct VAAPITool {
             throw SessionError(.parameter, "\(arguments[3]): \(String(cString: strerror(errno)))")
         }
         let page = try Confined.start(node: arguments[1])
-        var result = encode(job, node: arguments[1])
+        let isCard = CodecInterface(node: arguments[1]) == .nvdec
+        var result = isCard ? encode(job, card: arguments[1]) : encode(job, node: arguments[1])
         result.forbidden = page.flatMap { ForbiddenCalls($0, .exited(0))?.sentence }
         try FileHandle(fileDescriptor: output).write(contentsOf: JSONEncoder().encode(result))
     }
@@ -72,6 +74,36 @@ struct VAAPITool {
             result.isTransient = failure.isTransient
         } catch let error as SessionError {
             (result.failure, result.status) = (error.reason, error.status.rawValue)
+        } catch { result.failure = "\(error)" }
+        return result
+    }
+
+    /// Encodes with a card of NVIDIA's.
+    private static func encode(_ job: EncodeJob, card node: String) -> EncodeResult {
+        var result = EncodeResult()
+        var failure: NVENCFailure?
+        do {
+            // Sessions with changes and flushes open encoders as they need them.
+            if job.changes.isEmpty, job.flushes.isEmpty {
+                let encoder = try NVENCEncoder(node: node, job.configuration(.vaapi))
+                result = try job.run(encoder)
+                result.notes = encoder.notes
+                return result
+            }
+            return try job.run(.vaapi) { (configuration) throws(SessionError) in
+                do throws(NVENCFailure) {
+                    return try NVENCEncoder(node: node, configuration)
+                } catch {
+                    failure = error
+                    throw error.error
+                }
+            }
+        } catch let error as NVENCFailure {
+            (result.failure, result.status) = (error.error.reason, error.error.status.rawValue)
+            result.isTransient = error.isTransient
+        } catch let error as SessionError {
+            (result.failure, result.status) = (error.reason, error.status.rawValue)
+            result.isTransient = failure?.isTransient ?? false
         } catch { result.failure = "\(error)" }
         return result
     }

@@ -48,7 +48,7 @@ package final class CodecContext {
     /// Opens the driver of a node for this context.
     ///
     /// - Parameter what: what fails, for the error's text.
-    func openDevice(_ node: String, failure what: String) throws(LibAVError) {
+    package func openDevice(_ node: String, failure what: String) throws(LibAVError) {
         let interface = CodecInterface(node: node)
         var name = node
         if interface == .nvdec {
@@ -83,7 +83,7 @@ package final class CodecContext {
         return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
     }
 
-    /// The outcome of `receive`.
+    /// The outcome of `receive`; `frame` is a frame or, of an encoder, a packet.
     package enum ReceiveResult {
         case frame, needsInput, ended
         case failed(Int32)
@@ -95,5 +95,32 @@ package final class CodecContext {
         if code >= 0 { return .frame }
         if code == clibav_again() { return .needsInput }
         return code == clibav_eof() ? .ended : .failed(code)
+    }
+
+    // MARK: - Encoders
+
+    /// Sends a frame to an encoder; nil ends the stream.
+    ///
+    /// - Returns: as `send` of a packet.
+    package func encode(_ frame: UnsafeMutablePointer<AVFrame>?) -> SendResult {
+        let code = avcodec_send_frame(pointer, frame)
+        if code == clibav_again() { return .full }
+        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
+    }
+
+    /// Moves an encoder's next packet into `packet`, if there is one.
+    package func receive(_ packet: UnsafeMutablePointer<AVPacket>) -> ReceiveResult {
+        let code = avcodec_receive_packet(pointer, packet)
+        if code >= 0 { return .frame }
+        if code == clibav_again() { return .needsInput }
+        return code == clibav_eof() ? .ended : .failed(code)
+    }
+
+    /// Sets an option of the codec's own.
+    ///
+    /// - Throws: if this libavcodec does not have it, or not with this value.
+    package func setOption(_ name: String, _ value: String) throws(LibAVError) {
+        let code = av_opt_set(pointer.pointee.priv_data, name, value, 0)
+        guard code >= 0 else { throw LibAVError("libavcodec refuses \(name)=\(value)", code) }
     }
 }

@@ -5,11 +5,11 @@ package import HWDModel
 /// Owner of an AVFrame.
 ///
 /// Sendable because threads that share a frame only release it; a frame is filled and read by one thread.
-final class FrameOwner: @unchecked Sendable {
-    let pointer: UnsafeMutablePointer<AVFrame>
+package final class FrameOwner: @unchecked Sendable {
+    package let pointer: UnsafeMutablePointer<AVFrame>
 
     /// An empty frame; nil when memory ran out.
-    init?() {
+    package init?() {
         guard let pointer = av_frame_alloc() else { return nil }
         self.pointer = pointer
     }
@@ -27,11 +27,11 @@ final class FrameOwner: @unchecked Sendable {
 }
 
 /// Owner of an AVPacket.
-final class PacketOwner {
-    let pointer: UnsafeMutablePointer<AVPacket>
+package final class PacketOwner {
+    package let pointer: UnsafeMutablePointer<AVPacket>
 
     /// An empty packet; nil when memory ran out.
-    init?() {
+    package init?() {
         guard let pointer = av_packet_alloc() else { return nil }
         self.pointer = pointer
     }

@@ -11,7 +11,7 @@ public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
     public let isUnsupported: Bool
 
     /// - Parameter code: libav's error; 0 for a failure that libav has no code for.
-    init(_ what: String, _ code: Int32 = 0, isTransient: Bool = false, isUnsupported: Bool = false) {
+    package init(_ what: String, _ code: Int32 = 0, isTransient: Bool = false, isUnsupported: Bool = false) {
         (self.isTransient, self.isUnsupported) = (isTransient, isUnsupported)
         guard code < 0 else {
             description = what

@@ -36,7 +36,7 @@ package enum LibAVLog {
     private static let lineSize = 512
 
     private static let installed: Void = av_log_set_callback { source, level, format, arguments in
-        let mayBeLimit = level == AV_LOG_VERBOSE && LibAVLog.keepsLimits
+        let mayBeLimit = (level == AV_LOG_VERBOSE || level == AV_LOG_WARNING) && LibAVLog.keepsLimits
         guard level <= AV_LOG_ERROR || mayBeLimit || (LibAVLog.isVerbose && level <= AV_LOG_INFO) else { return }
         // va_list is imported as optional on x86-64, where it is a pointer, and as non-optional on arm64.
         let optionalArguments: CVaListPointer? = arguments

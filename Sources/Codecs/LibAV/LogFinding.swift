@@ -38,8 +38,11 @@ package enum LogFinding: Hashable, Sendable {
     /// Whether a message with this format continues or ends one that `isBegun`.
     package static func continues(format: String) -> Bool { format.hasPrefix(continuation) || format == "\n" }
 
-    /// Whether a message of level `AV_LOG_VERBOSE` says what hardware lacks, which no error says.
-    package static func isLimit(_ message: String) -> Bool { limits.contains(where: message.contains) }
+    /// Whether a message of level `AV_LOG_VERBOSE` or `AV_LOG_WARNING` says what hardware lacks, which no error says.
+    package static func isLimit(_ message: String) -> Bool {
+        limits.contains(where: message.contains)
+            || message.contains("hevc_nvenc") && encoderLimits.contains(where: message.contains)
+    }
 
     // libavutil/cuda_check.h, ff_cuda_check: the call and " failed", then " -> CUDA_ERROR_UNKNOWN: unknown error", unless CUDA
     // names none, then the line's end.
@@ -50,6 +53,10 @@ package enum LogFinding: Hashable, Sendable {
     // libavcodec/nvdec.c, nvdec_test_capabilities.
     package static let lacksCodec = "Hardware is lacking required capabilities"
     private static let limits = [lacksCodec, " not within range from ", " exceeds maximum of "]
+
+    // libavcodec/nvenc.c, nvenc_check_capabilities: "Width 4104 exceeds 4096", "Max B-frames 3 exceed 0", "B frames as
+    // references are not supported", "10 bit encode not supported", "Codec not supported".
+    private static let encoderLimits = [" exceed", " not supported"]
 
     // libavcodec/hevcdec.c, hevc_decode_frame: "hardware accelerator failed to decode picture" when the accelerator's
     // end_frame returns an error.

@@ -6,7 +6,7 @@ internal import HWDSystem
 internal import Synchronization
 
 /// NVIDIA's decoder as an accelerator of libavcodec's own decoders, which parse the stream; libavcodec opens its libraries.
-enum NVDEC {
+package enum NVDEC {
     /// The node of the card that this process uses.
     private static let selected = Mutex<String?>(nil)
 
@@ -57,7 +57,7 @@ enum NVDEC {
     }
 
     /// Why CUDA or the decoder failed, by libav's messages, and the words that told; nil where none is about hardware.
-    static func reason(_ messages: [String]) -> (text: String, words: String)? {
+    package static func reason(_ messages: [String]) -> (text: String, words: String)? {
         for (words, text) in known {
             guard let message = messages.first(where: { $0.contains(words) }) else { continue }
             return (text ?? oldDriver(lacking: message), words)
@@ -65,7 +65,8 @@ enum NVDEC {
         return messages.first { LogFinding.isLimit($0) || LogFinding($0) == .driverFailure }.map { ($0, "") }
     }
 
-    private static let outOfMemory = "CUDA_ERROR_OUT_OF_MEMORY"
+    /// The words about a GPU without memory.
+    package static let outOfMemory = "CUDA_ERROR_OUT_OF_MEMORY"
 
     /// Words of FFmpeg's loader (ffnvcodec/dynlink_loader.h), which names libraries and functions alike, and of CUDA.
     private static let known: [(words: String, text: String?)] = [
@@ -86,7 +87,8 @@ enum NVDEC {
     /// The first driver with every function that a version of libavcodec opens, by the interface's headers it is built with in Debian.
     private static let firstDrivers: [UInt32: String] = [59: "470.57", 60: "520.56", 61: "550.54"]
 
-    private static func oldDriver(lacking message: String) -> String {
+    /// The sentence about a driver that lacks what this version of libavcodec opens.
+    package static func oldDriver(lacking message: String) -> String {
         let major = avcodec_version() >> 16
         let own = NVIDIACard.driverVersion().map { " \($0)" } ?? ""
         let needed = firstDrivers[major].map { ", which needs \($0) or later" } ?? ""

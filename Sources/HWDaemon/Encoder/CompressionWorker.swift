@@ -32,11 +32,14 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     private let isContinuation: Bool
 
     /// Answers the Create call; a refused call ends the process.
-    init(_ assigned: AssignedSession, _ parameters: CreateCompressionSession.Parameters) throws {
+    init(
+        _ assigned: AssignedSession, _ parameters: CreateCompressionSession.Parameters,
+        _ devices: EncoderWorker.Devices
+    ) throws {
         let start = assigned.start
         let setup: SessionSetup
         do throws(SessionError) {
-            setup = try SessionSetup(start, parameters, willOpen: assigned.willOpen)
+            setup = try SessionSetup(start, parameters, devices, willOpen: assigned.willOpen)
             arena = try PacketArena(
                 timeout: .seconds(start.limits.clientStallSeconds), ledger: assigned.memory)
         } catch {

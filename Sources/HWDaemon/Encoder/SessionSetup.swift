@@ -5,7 +5,6 @@ internal import HWDCoding
 internal import HWDColor
 internal import HWDModel
 internal import HWDPolicy
-internal import HWDVAAPI
 internal import HWDWire
 internal import HWDWorker
 internal import HWDX265
@@ -24,10 +23,12 @@ struct SessionSetup {
     /// Checks the call, chooses the encoder, and opens it if it is hardware.
     ///
     /// Where hardware does not open, the choice is repeated with that failure as an input.
-    /// - Parameter willOpen: called with an encoder's id before its driver runs, and with nil when it has returned.
+    /// - Parameters:
+    ///   - devices: what opens hardware of each interface.
+    ///   - willOpen: called with an encoder's id before its driver runs, and with nil when it has returned.
     /// - Throws: the session's error, which is the reply to the client.
     init(
-        _ start: WorkerStart, _ parameters: CreateCompressionSession.Parameters,
+        _ start: WorkerStart, _ parameters: CreateCompressionSession.Parameters, _ devices: EncoderWorker.Devices,
         willOpen: (String?) -> Void = { _ in }
     ) throws(SessionError) {
         let request = try CompressionRequest(
@@ -52,8 +53,8 @@ struct SessionSetup {
                 return
             }
             let opened: OpenHardware
-            do throws(VAAPIFailure) {
-                opened = try Self.open(choice.encoder, session, start, willOpen)
+            do throws(OpeningFailure) {
+                opened = try Self.open(choice.encoder, session, start, devices, willOpen)
             } catch {
                 failures.append(
                     CodecFailure(
@@ -83,15 +84,21 @@ struct SessionSetup {
 
     private static func open(
         _ encoder: EncoderDescription, _ session: CompressionAdmission, _ start: WorkerStart,
-        _ willOpen: (String?) -> Void
-    ) throws(VAAPIFailure) -> OpenHardware {
+        _ devices: EncoderWorker.Devices, _ willOpen: (String?) -> Void
+    ) throws(OpeningFailure) -> OpenHardware {
         guard let hardware = start.hardware.first(where: { $0.encoderID == encoder.id }) else {
-            throw VAAPIFailure(SessionError(.couldNotFindVideoEncoder, "the probe reported no way to open it"))
+            throw OpeningFailure(SessionError(.couldNotFindVideoEncoder, "the probe reported no way to open it"))
+        }
+        guard let open = devices[CodecInterface(node: hardware.node)] else {
+            throw OpeningFailure(
+                SessionError(.couldNotFindVideoEncoder, "this program does not use \(hardware.node)"))
         }
         willOpen(encoder.id)
         defer { willOpen(nil) }
         // Shorter than the broker waits before it kills this process, so that a hang is reported with its reason.
-        return try OpenHardware(hardware, session.configuration, timeout: start.limits.hardwareStallSeconds * 0.8)
+        let device = try open(
+            hardware, session.configuration.profile.bitDepth, start.limits.hardwareStallSeconds * 0.8)
+        return try OpenHardware(device, session.configuration)
     }
 
     /// The session's rules with the properties of the encoder that serves it.
@@ -161,7 +168,7 @@ struct SessionSetup {
         guard
             let assigned = WorkerStartup.rehearsal(
                 CreateCompressionSession.self, parameters, encoders: [X265Library.description].compactMap { $0 }),
-            let setup = try? SessionSetup(assigned.start, assigned.parameters)
+            let setup = try? SessionSetup(assigned.start, assigned.parameters, [:])
         else { return }
         _ = try? VarlinkReply.encode(setup.reply(to: assigned.start))
         _ = try? JSON.encode(setup.report)
