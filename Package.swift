@@ -322,7 +322,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDMetadata", "HWDModel"],
+            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDEdits", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDEdits
 import HWDModel
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 
     private func expected(_ list: String, _ change: AskedChanges.ColorChange) throws -> [String] {
         let asked = try AskedChanges(text: list)
-        return AskedChanges.items.map(\.name).filter { asked.reason(for: $0, change) != nil }
+        return FileContent.compared.map(\.rawValue).filter { asked.reason(for: $0, change) != nil }
     }
 
     @Test func listsAreParsedAndWritten() throws {

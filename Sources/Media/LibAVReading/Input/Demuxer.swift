@@ -18,6 +18,8 @@ package final class Demuxer {
     let tally = ErrorTally()
     let file: InputFile
     let cancelFlag: CancelFlag
+    /// What libavformat does not report of the tracks of Matroska; nil for other files.
+    let matroska: MatroskaTracks?
     /// Outlives the context, which reads through it.
     private let io: InputIO?
     private let accessUnits: AccessUnitQueue
@@ -38,6 +40,7 @@ package final class Demuxer {
         self.cancelFlag = cancelFlag
         io = InputIO(file, cancelFlag)
         context = try Self.open(file, io, cancelFlag, frameRate)
+        matroska = MatroskaTracks(file, context)
         let path = file.name
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
@@ -186,6 +189,7 @@ package final class Demuxer {
             throw MediaError(
                 .usage, "\(path) has its own frame rate; one can be set for pictures and raw streams only")
         }
+        MatroskaTracks(file, result)?.nameCodecs(of: result)
         let info = findStreams(result)
         guard info >= 0 else {
             avformat_close_input(&opened)

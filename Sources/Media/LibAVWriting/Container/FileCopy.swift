@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDEdits
 internal import HWDLibAV
 internal import HWDLibAVReading
@@ -35,30 +36,83 @@ enum FileCopy {
         }.sorted()
     }
 
-    /// What a container other than .mov and .mp4 does not hold of a source, one line each.
-    static func losses(of source: MediaReader?, _ format: OutputFormat) -> [String] {
-        guard let source, let input = source.libAV else { return [] }
-        var notes = [source.video.croppingNote(format.title)]
-        if !format.storesMetadata {
-            notes.append(MovieMetadata.note(contentKeys(of: source), because: "\(format.title) holds none"))
+    /// What an output does not get of a source, one line each; other streams have lines of their own.
+    ///
+    /// - Parameter isCopy: whether the pictures are copied.
+    static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
+        guard let source else { return [] }
+        return FileContent.allCases.compactMap { content in
+            let treatment = content.treatment(in: format)
+            guard treatment == .named || treatment == .copied && !isCopy else { return nil }
+            let reason =
+                treatment == .copied
+                ? "it does not describe encoded pictures"
+                : format.isByteStream ? "\(format.title) holds only video" : "\(format.title) holds none"
+            return loss(content, of: source, format, because: reason)
         }
-        if !format.storesChapters, input.demuxer.context.pointee.nb_chapters > 0 {
-            notes.append("chapters are not written: \(format.title) holds none")
+    }
+
+    /// A line about something that an output does not get; nil where the source does not have it.
+    private static func loss(
+        _ content: FileContent, of source: MediaReader, _ format: OutputFormat, because reason: String
+    ) -> String? {
+        let video = source.video
+        func line(_ isThere: Bool, _ name: String? = nil) -> String? {
+            isThere ? "the \(name ?? content.title) is not written: \(reason)" : nil
         }
-        if !format.storesRotation, source.video.rotation != 0 {
-            notes.append(
-                "warning: the rotation by \(Int(source.video.rotation))° is not written: \(format.title) holds none"
-            )
+        switch content {
+        case .crop: return video.croppingNote(format.isByteStream ? "a raw .hevc stream" : format.title)
+        case .metadata: return MovieMetadata.note(contentKeys(of: source), because: reason)
+        case .chapters:
+            let count = source.libAV?.demuxer.context.pointee.nb_chapters ?? 0
+            return count > 0 ? "chapters are not written: \(reason)" : nil
+        case .rotation:
+            return line(video.rotation != 0, "rotation by \(Int(video.rotation))°").map { "warning: \($0)" }
+        case .timecode:
+            return line(timecode(from: source, rate: video.averageFrameRate ?? video.baseFrameRate) != nil)
+        case .profile: return line(video.profile != nil)
+        case .projection: return line(!video.projection.isEmpty).map { "warning: \($0)" }
+        case .views where format.isByteStream:
+            guard source.carriedBoxes.contains(where: { $0.type == "lhvC" }) else { return nil }
+            return
+                "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "
+                + "shows the base layer alone"
+        case .views, .colorVolume:
+            let types = source.carriedBoxes.map(\.type.description).filter(content.boxes.contains)
+            return line(!types.isEmpty, "\(content.title) (\(types.joined(separator: ", ")))")
+        case .tracks: return tracksLoss(source, because: reason)
+        case .unknown:
+            let names = source.unknownContents
+            guard !names.isEmpty else { return nil }
+            let rest = names.count > 8 ? " and \(names.count - 8) more" : ""
+            return "not written, because their types are not known: \(names.prefix(8).joined(separator: ", "))\(rest)"
+        // Streams have lines of their own, an elementary stream has no times, and an RPU says of which profile it is.
+        case .audio, .subtitle, .streams, .timestamps, .duration, .dolbyVision: return nil
+        case .frames, .size, .aspect, .fields, .depth, .chroma, .color, .mastering, .light, .ambient, .rpu,
+            .hdr10Plus, .captions, .alpha, .levels, .pictures:
+            return nil
         }
-        if timecode(from: source, rate: source.video.averageFrameRate ?? source.video.baseFrameRate) != nil {
-            notes.append("the timecode is not written: \(format.title) holds none")
+    }
+
+    /// A line about the titles and flags of sound and subtitles; nil without any.
+    private static func tracksLoss(_ source: MediaReader, because reason: String) -> String? {
+        let tracks = source.otherStreams.filter { track in
+            guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else { return false }
+            return track.title != nil || !track.flags.subtracting([.shown]).isEmpty
         }
-        return notes.compactMap { $0 }
+        guard !tracks.isEmpty else { return nil }
+        let list = tracks.prefix(4).map { "\($0.index)" }.joined(separator: ", ")
+        return "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.
-    static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
+    ///
+    /// - Parameter title: the title, which libavformat does not read of .mov and .mp4.
+    static func trackMetadata(
+        from source: AVStream, to target: UnsafeMutablePointer<AVStream>, title: String? = nil
+    ) {
         target.pointee.disposition = source.disposition
+        if let title { av_dict_set(&target.pointee.metadata, "title", title, 0) }
         av_dict_copy(&target.pointee.metadata, source.metadata, 0)
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
     }
