@@ -24,6 +24,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case copied
         /// It is left out with a line.
         case named
+        /// It is left out: the format is one without it.
+        case none = "–"
     }
 
     /// A row of the table; the properties below say what its columns mean.
@@ -109,7 +111,7 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
                 boxes: ["cclv"], holders: Self.movies, isCopied: true)
         case .projection:
             Traits(
-                title: "360° projection and 3D arrangement",
+                title: "360° projection or 3D arrangement",
                 meaning: "the projection (sv3d) and the arrangement of two views in a picture (st3d)",
                 boxes: ["sv3d", "st3d"], sideData: ["Spherical Mapping", "Stereo 3D"],
                 holders: [.mov, .mp4, .fmp4, .matroska])
@@ -174,7 +176,9 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
 
     /// What is done with it in an output.
     public func treatment(in format: OutputFormat) -> Treatment {
-        !isHeld(by: format) ? .named : traits.isCopied ? .copied : .kept
+        if isHeld(by: format) { return traits.isCopied ? .copied : .kept }
+        // An elementary stream has no times, and its RPUs say of which profile they are.
+        return [.timestamps, .duration, .dolbyVision].contains(self) ? .none : .named
     }
 
     /// The rows that a receipt compares, in its order.

@@ -6,7 +6,7 @@ internal import HWDEdits
 enum ContentTable {
     private static let legend = """
         kept: there as it was, or in the form that the format has. copied: there as it was where --copy copies the pictures; \
-        where they are encoded, left out with a line. named: left out with a line.
+        where they are encoded, left out with a line. named: left out with a line. –: the format is one without it.
         """
 
     /// For a terminal.

@@ -114,6 +114,8 @@ package final class Demuxer {
     func readAny(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try cancelFlag.check()
         if moved.take(into: packet) { return true }
+        matroska?.setCodec(AV_CODEC_ID_NONE, of: context)
+        defer { matroska?.setCodec(AV_CODEC_ID_WEBVTT, of: context) }
         var code = av_read_frame(context, packet)
         while code == clibav_again() {
             try cancelFlag.check()
@@ -189,7 +191,6 @@ package final class Demuxer {
             throw MediaError(
                 .usage, "\(path) has its own frame rate; one can be set for pictures and raw streams only")
         }
-        MatroskaTracks(file, result)?.nameCodecs(of: result)
         let info = findStreams(result)
         guard info >= 0 else {
             avformat_close_input(&opened)

@@ -41,7 +41,10 @@ struct MatroskaTracks {
         for (index, track) in tracks.enumerated() {
             let type = context.pointee.streams?[index]?.pointee.codecpar?.pointee.codec_type
             guard type == Self.types[track.type] else { return nil }
+            let codec = context.pointee.streams?[index]?.pointee.codecpar?.pointee.codec_id
+            if track.codec == Self.webVTT, codec == AV_CODEC_ID_NONE { hasWebVTT = true }
         }
+        setCodec(AV_CODEC_ID_WEBVTT, of: context)
     }
 
     /// The contents of the element with the tracks.
@@ -106,16 +109,23 @@ struct MatroskaTracks {
             codedHeight: height)
     }
 
-    /// Names the codecs that libavformat 5.1 does not know, before streams are probed: WebVTT as mkvmerge stores it, whose
-    /// blocks have the text of a cue.
-    func nameCodecs(of context: UnsafeMutablePointer<AVFormatContext>) {
-        for (index, track) in tracks.enumerated() where track.codec == "S_TEXT/WEBVTT" {
-            guard let parameters = context.pointee.streams?[index]?.pointee.codecpar,
-                parameters.pointee.codec_id == AV_CODEC_ID_NONE
-            else { continue }
-            parameters.pointee.codec_id = AV_CODEC_ID_WEBVTT
+    /// Whether there is text that `setCodec` names.
+    private var hasWebVTT = false
+
+    /// Sets the codec of WebVTT whose blocks have the text of a cue, as mkvmerge writes it (RFC 9559 5.1.4.1.21,
+    /// `S_TEXT/WEBVTT`), which libavformat 5.1 does not know.
+    ///
+    /// libavformat must not know it while it reads packets: it takes their text for the older form `D_WEBVTT`, and drops them.
+    func setCodec(_ codec: AVCodecID, of context: UnsafeMutablePointer<AVFormatContext>) {
+        guard hasWebVTT else { return }
+        for (index, track) in tracks.enumerated() where track.codec == Self.webVTT {
+            guard let parameters = context.pointee.streams?[index]?.pointee.codecpar else { continue }
+            guard [AV_CODEC_ID_NONE, AV_CODEC_ID_WEBVTT].contains(parameters.pointee.codec_id) else { continue }
+            parameters.pointee.codec_id = codec
         }
     }
+
+    private static let webVTT = "S_TEXT/WEBVTT"
 }
 
 /// The elements of a master element of EBML (RFC 8794), one after another; ends at the first that is damaged.

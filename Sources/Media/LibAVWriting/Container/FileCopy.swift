@@ -41,7 +41,7 @@ enum FileCopy {
     /// - Parameter isCopy: whether the pictures are copied.
     static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
         guard let source else { return [] }
-        return FileContent.allCases.compactMap { content in
+        return [switchedOn(source, format)].compactMap { $0 } + FileContent.allCases.compactMap { content in
             let treatment = content.treatment(in: format)
             guard treatment == .named || treatment == .copied && !isCopy else { return nil }
             let reason =
@@ -86,12 +86,23 @@ enum FileCopy {
             guard !names.isEmpty else { return nil }
             let rest = names.count > 8 ? " and \(names.count - 8) more" : ""
             return "not written, because their types are not known: \(names.prefix(8).joined(separator: ", "))\(rest)"
-        // Streams have lines of their own, an elementary stream has no times, and an RPU says of which profile it is.
+        // Streams have lines of their own.
         case .audio, .subtitle, .streams, .timestamps, .duration, .dolbyVision: return nil
         case .frames, .size, .aspect, .fields, .depth, .chroma, .color, .mastering, .light, .ambient, .rpu,
             .hdr10Plus, .captions, .alpha, .levels, .pictures:
             return nil
         }
+    }
+
+    /// A warning about subtitles that are off in the source; nil where the output's muxer leaves them off.
+    ///
+    /// The muxer of .mp4 enables the first track of each kind where no other is the default, and fragments cannot be changed.
+    private static func switchedOn(_ source: MediaReader, _ format: OutputFormat) -> String? {
+        let tracks = source.otherStreams.filter { $0.content == .subtitle && !$0.isOfOtherProgram }
+        guard format == .fmp4, let first = tracks.first, !tracks.contains(where: { $0.flags.contains(.shown) }) else {
+            return nil
+        }
+        return "warning: \(first.description) is off in the source and on in \(format.title)"
     }
 
     /// A line about the titles and flags of sound and subtitles; nil without any.
