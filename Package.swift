@@ -352,8 +352,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDComparison", "HWDEncoderTesting", "HWDHEVC",
-                "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
+                "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
                 "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
