@@ -131,6 +131,8 @@ public struct AskedChanges: Hashable, Sendable {
             case .sdr where name == "depth" && change == .points: return text
             case .sdr, .pq, .hlg:
                 if metadata.contains(name) || name == "icc", change == .points { return text }
+                // Colors without a description become others, too.
+                if name == "icc", hdr != .sdr { return text }
             }
         }
         // What describes the samples of one color does not hold for another.

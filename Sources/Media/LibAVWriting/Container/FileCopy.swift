@@ -41,7 +41,7 @@ enum FileCopy {
     /// - Parameter isCopy: whether the pictures are copied.
     static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
         guard let source else { return [] }
-        return [switchedOn(source, format)].compactMap { $0 } + FileContent.allCases.compactMap { content in
+        return [switchedOn(source, format), arrangement(source, format)].compactMap { $0 } + FileContent.allCases.compactMap { content in
             let treatment = content.treatment(in: format)
             guard treatment == .named || treatment == .copied && !isCopy else { return nil }
             let reason =
@@ -103,6 +103,17 @@ enum FileCopy {
             return nil
         }
         return "warning: \(first.description) is off in the source and on in \(format.title)"
+    }
+
+    /// A warning about an arrangement of two views that boxes have no number for, such as the right one at the left; Matroska's
+    /// muxer takes its name from the metadata.
+    private static func arrangement(_ source: MediaReader, _ format: OutputFormat) -> String? {
+        guard format != .matroska, let stream = source.libAV?.demuxer.video,
+            stream.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self) != nil,
+            !source.video.projection.contains(where: { $0.type == "st3d" }),
+            let name = LibAVDictionary.value(stream.metadata, "stereo_mode"), name != "mono"
+        else { return nil }
+        return "warning: the 3D arrangement (\(name.printable(maxBytes: 64))) is not written: \(format.title) holds none"
     }
 
     /// A line about the titles and flags of sound and subtitles; nil without any.
@@ -197,9 +208,15 @@ enum FileCopy {
     }
 
     /// Puts a chapter without a title before the first one, if that begins later than the file: the chapters of a movie are a
-    /// track whose first sample begins with it.
+    /// track whose first sample begins with it. Chapters without a title get an empty one: the muxer skips others, and gives
+    /// their times to the next.
     private static func fillChapters(of output: UnsafeMutablePointer<AVFormatContext>) {
         let count = Int(output.pointee.nb_chapters)
+        for index in 0..<count {
+            guard let chapter = output.pointee.chapters?[index] else { continue }
+            // Nothing is overwritten.
+            av_dict_set(&chapter.pointee.metadata, "title", "", AV_DICT_DONT_OVERWRITE)
+        }
         guard count > 0, let chapters = output.pointee.chapters, let first = chapters[0]?.pointee, first.start > 0,
             let filler = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
         else { return }

@@ -74,9 +74,9 @@ struct StreamCopy {
         switch treatment {
         case .leftOut(let reason): return reason
         case .copied:
-            guard let source = input.stream(track.index)?.pointee, let frames = ADTSFrames(source, for: format) else {
-                return Self.add(track, input, output, format)
-            }
+            guard let source = input.stream(track.index)?.pointee,
+                let frames = ADTSFrames(track, source, for: format)
+            else { return Self.add(track, input, output, format) }
             guard let target = avformat_new_stream(output, nil), frames.describe(target) else {
                 throw MediaError(.io, "\(input.path): out of memory")
             }
