@@ -48,7 +48,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .frames: Traits(title: "pictures", meaning: "each picture of the input is there once, at its time")
         case .timestamps:
             Traits(
-                title: "presentation times", meaning: "the presentation times, to one tick of the coarser time base",
+                title: "presentation times",
+                meaning: "the presentation times, to one tick of the coarser time base",
                 boxes: ["edts"], holders: Self.containers)
         case .duration:
             Traits(
@@ -84,7 +85,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .light:
             Traits(
                 title: "content light levels",
-                meaning: "the content light levels (clli, SEI message 144), byte for byte", boxes: ["clli", "CoLL"],
+                meaning: "the content light levels (clli, SEI message 144), byte for byte",
+                boxes: ["clli", "CoLL"],
                 sideData: ["Content light level metadata"])
         case .ambient:
             Traits(
@@ -104,7 +106,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .captions:
             Traits(
                 title: "closed captions",
-                meaning: "the CEA-608 and CEA-708 captions of HEVC and H.264 pictures, byte for byte at their times")
+                meaning: "the CEA-608 and CEA-708 captions of HEVC and H.264 pictures, byte for byte at their times"
+            )
         case .colorVolume:
             Traits(
                 title: "content color volume", meaning: "the content color volume (cclv), byte for byte",
@@ -125,7 +128,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .audio:
             Traits(
                 title: "sound",
-                meaning: "audio packets, byte for byte, their times relative to the pictures to 10 ms, and the language",
+                meaning:
+                    "audio packets, byte for byte, their times relative to the pictures to 10 ms, and the language",
                 holders: Self.containers)
         case .subtitle:
             Traits(
@@ -134,7 +138,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .tracks:
             Traits(
                 title: "titles and flags of tracks",
-                meaning: "titles of audio and subtitle tracks, whether they are for the hearing or visually impaired, "
+                meaning:
+                    "titles of audio and subtitle tracks, whether they are for the hearing or visually impaired, "
                     + "forced, a commentary or dubbed, and which subtitles are shown by default",
                 holders: [.mov, .mp4, .fmp4, .matroska, .nut])
         case .timecode:
@@ -203,20 +208,26 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         switch place {
         case .file:
             [
-                "ftyp", "styp", "moov", "mdat", "free", "skip", "wide", "moof", "mfra", "sidx", "ssix", "prft", "emsg",
+                "ftyp", "styp", "moov", "mdat", "free", "skip", "wide", "moof", "mfra", "sidx", "ssix", "prft",
+                "emsg",
                 "pdin", "pnot", "PICT",
             ]
         case .movie:
-            ["mvhd", "trak", "mvex", "iods", "udta", "meta", "free", "skip", "wide", "prfl", "ctab", "cmov", "rmra"]
+            [
+                "mvhd", "trak", "mvex", "iods", "udta", "meta", "free", "skip", "wide", "prfl", "ctab", "cmov",
+                "rmra",
+            ]
         case .track: ["tkhd", "edts", "mdia", "tref", "udta", "meta", "tapt", "load", "free", "skip", "wide"]
         case .sampleEntry:
             Set(allCases.flatMap(\.boxes)).union([
-                "hvcC", "avcC", "av1C", "vpcC", "vvcC", "esds", "d263", "dvc1", "glbl", "jp2h", "btrt", "gama", "chrm",
+                "hvcC", "avcC", "av1C", "vpcC", "vvcC", "esds", "d263", "dvc1", "glbl", "jp2h", "btrt", "gama",
+                "chrm",
                 "auxi", "ccst", "free", "skip", "wide",
             ])
         case .userData:
             [
-                "meta", "name", "hdlr", "loci", "manu", "modl", "cprt", "chpl", "kind", "hnti", "hinf", "WLOC", "SelO",
+                "meta", "name", "hdlr", "loci", "manu", "modl", "cprt", "chpl", "kind", "hnti", "hinf", "WLOC",
+                "SelO",
                 "AllF", "LOOP", "ptv ", "free", "skip", "wide",
             ]
         }
@@ -224,7 +235,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
 
     /// libavcodec's names of a stream's side data that are read or written anew, or describe packets alone.
     public static let knownSideData = Set(allCases.flatMap(\.sideData)).union([
-        "Palette", "New Extradata", "Param Change", "CPB properties", "Quality stats", "Fallback track", "Replay Gain",
+        "Palette", "New Extradata", "Param Change", "CPB properties", "Quality stats", "Fallback track",
+        "Replay Gain",
         "Audio Service Type", "Encryption initialization data", "MPEGTS Stream ID", "Producer Reference Time",
         "Matroska BlockAdditional", "Skip Samples", "Strings Metadata", "WebVTT ID", "WebVTT Settings",
     ])

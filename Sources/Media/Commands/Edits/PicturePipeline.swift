@@ -92,13 +92,19 @@ struct PicturePlan {
         [color.summary(source), geometry.summary].compactMap { $0 }
     }
 
-    /// What the output leaves out because the pictures are others, one line each.
+    /// What the output leaves out because the pictures or their colors are others, one line each.
     func notes(_ source: VideoDescription, _ format: OutputFormat) -> [String] {
         let removed: [(FileContent, Bool, String)] = [
-            (.projection, !source.projection.isEmpty && video.projection.isEmpty, "the picture is cropped or turned"),
+            (
+                .projection, !source.projection.isEmpty && video.projection.isEmpty,
+                "the picture is cropped or turned"
+            ),
             (.profile, source.profile != nil && video.profile == nil, "the colors are changed"),
         ]
-        return removed.filter { $0.1 && $0.0.isHeld(by: format) }.map { "left out: the \($0.0.title), because \($0.2)" }
+        let lines = removed.filter { $0.1 && $0.0.isHeld(by: format) }.map {
+            "left out: the \($0.0.title), because \($0.2)"
+        }
+        return color.notes(source) + lines
     }
 
     /// Warnings about an interlaced source, whose color and size are changed as if it were progressive.

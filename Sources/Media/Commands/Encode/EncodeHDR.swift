@@ -121,11 +121,14 @@ final class EncodeHDR {
         }
         let why = mode.converts ? "they describe colors that the output does not declare" : reason
         if let why, leftOutFrames > 0 {
-            warnings.append("warning: the dynamic HDR metadata of \(Console.count(leftOutFrames, "frame")) are left out: \(why)")
+            warnings.append(
+                "warning: the dynamic HDR metadata of \(Console.count(leftOutFrames, "frame")) are left out: \(why)"
+            )
         } else if mode == .regenerate, let reason {
             warnings.append("warning: no dynamic HDR metadata are made: \(reason)")
         } else if leftOutFrames > 0 {
-            warnings.append("warning: dynamic HDR metadata of \(Console.count(leftOutFrames, "scaled frame")) are left out")
+            warnings.append(
+                "warning: dynamic HDR metadata of \(Console.count(leftOutFrames, "scaled frame")) are left out")
         }
         return warnings
     }

@@ -66,7 +66,9 @@ struct VerifyCommand: ParsableCommand {
 
     func validate() throws {
         try OptionCheck.rate("--frame-rate", frameRate)
-        guard output != nil || input == nil && explain else { throw ValidationError("INPUT and OUTPUT are missing.") }
+        guard output != nil || input == nil && explain else {
+            throw ValidationError("INPUT and OUTPUT are missing.")
+        }
     }
 
     func run() throws {

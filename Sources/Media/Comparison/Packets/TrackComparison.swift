@@ -13,7 +13,9 @@ struct TrackComparison {
         guard input.title != nil || !old.isEmpty || !new.isEmpty else { return }
         described += 1
         if let title = input.title, title != output.title {
-            differences.append("\(input.description): its title is \(output.title.map { "\"\($0)\"" } ?? "none"), not \"\(title)\"")
+            differences.append(
+                "\(input.description): its title is \(output.title.map { "\"\($0)\"" } ?? "none"), not \"\(title)\""
+            )
         }
         guard old != new else { return }
         differences.append("\(input.description): it is \(Self.text(new)), not \(Self.text(old))")

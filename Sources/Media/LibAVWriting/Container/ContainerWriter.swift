@@ -27,7 +27,7 @@ final class ContainerWriter: @unchecked Sendable {
     let timecode: String?
     /// What the muxer of a .mov or .mp4 does not write; nil for other formats.
     private(set) var movie: MovieParts?
-    /// The source of the description of a sphere or of two views in a picture; nil without one.
+    /// The source of a description of a sphere or of two views in a picture.
     let projectionSource: MediaReader?
     private let io: DescriptorIO
     private let packet: UnsafeMutablePointer<AVPacket>
@@ -95,8 +95,7 @@ final class ContainerWriter: @unchecked Sendable {
             Self.free(context, packet)
             throw error
         }
-        (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
-        projectionSource = video?.projection.isEmpty == false ? source : nil
+        (copiedStreams, streamNumbers, projectionSource) = (copy.streams, copy.numbers, source)
         (converters, conversions) = (copy.converters, copy.conversions)
         FileCopy.videoMetadata(from: source, to: context, timecode: timecode)
         let copied = FileCopy.metadata(from: source, to: context)

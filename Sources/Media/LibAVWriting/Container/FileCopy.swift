@@ -41,15 +41,16 @@ enum FileCopy {
     /// - Parameter isCopy: whether the pictures are copied.
     static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
         guard let source else { return [] }
-        return [switchedOn(source, format), arrangement(source, format)].compactMap { $0 } + FileContent.allCases.compactMap { content in
-            let treatment = content.treatment(in: format)
-            guard treatment == .named || treatment == .copied && !isCopy else { return nil }
-            let reason =
-                treatment == .copied
-                ? "it does not describe encoded pictures"
-                : format.isByteStream ? "\(format.title) holds only video" : "\(format.title) holds none"
-            return loss(content, of: source, format, because: reason)
-        }
+        return [switchedOn(source, format), arrangement(source, format)].compactMap { $0 }
+            + FileContent.allCases.compactMap { content in
+                let treatment = content.treatment(in: format)
+                guard treatment == .named || treatment == .copied && !isCopy else { return nil }
+                let reason =
+                    treatment == .copied
+                    ? "it does not describe encoded pictures"
+                    : format.isByteStream ? "\(format.title) holds only video" : "\(format.title) holds none"
+                return loss(content, of: source, format, because: reason)
+            }
     }
 
     /// A line about something that an output does not get; nil where the source does not have it.
@@ -85,7 +86,8 @@ enum FileCopy {
             let names = source.unknownContents
             guard !names.isEmpty else { return nil }
             let rest = names.count > 8 ? " and \(names.count - 8) more" : ""
-            return "not written, because their types are not known: \(names.prefix(8).joined(separator: ", "))\(rest)"
+            return
+                "not written, because their types are not known: \(names.prefix(8).joined(separator: ", "))\(rest)"
         // Streams have lines of their own.
         case .audio, .subtitle, .streams, .timestamps, .duration, .dolbyVision: return nil
         case .frames, .size, .aspect, .fields, .depth, .chroma, .color, .mastering, .light, .ambient, .rpu,
@@ -99,7 +101,8 @@ enum FileCopy {
     /// The muxer of .mp4 enables the first track of each kind where no other is the default, and fragments cannot be changed.
     private static func switchedOn(_ source: MediaReader, _ format: OutputFormat) -> String? {
         let tracks = source.otherStreams.filter { $0.content == .subtitle && !$0.isOfOtherProgram }
-        guard format == .fmp4, let first = tracks.first, !tracks.contains(where: { $0.flags.contains(.shown) }) else {
+        guard format == .fmp4, let first = tracks.first, !tracks.contains(where: { $0.flags.contains(.shown) })
+        else {
             return nil
         }
         return "warning: \(first.description) is off in the source and on in \(format.title)"
@@ -113,18 +116,22 @@ enum FileCopy {
             !source.video.projection.contains(where: { $0.type == "st3d" }),
             let name = LibAVDictionary.value(stream.metadata, "stereo_mode"), name != "mono"
         else { return nil }
-        return "warning: the 3D arrangement (\(name.printable(maxBytes: 64))) is not written: \(format.title) holds none"
+        return
+            "warning: the 3D arrangement (\(name.printable(maxBytes: 64))) is not written: \(format.title) holds none"
     }
 
     /// A line about the titles and flags of sound and subtitles; nil without any.
     private static func tracksLoss(_ source: MediaReader, because reason: String) -> String? {
         let tracks = source.otherStreams.filter { track in
-            guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else { return false }
+            guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else {
+                return false
+            }
             return track.title != nil || !track.flags.subtracting([.shown]).isEmpty
         }
         guard !tracks.isEmpty else { return nil }
         let list = tracks.prefix(4).map { "\($0.index)" }.joined(separator: ", ")
-        return "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
+        return
+            "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.
@@ -208,13 +215,13 @@ enum FileCopy {
     }
 
     /// Puts a chapter without a title before the first one, if that begins later than the file: the chapters of a movie are a
-    /// track whose first sample begins with it. Chapters without a title get an empty one: the muxer skips others, and gives
-    /// their times to the next.
+    /// track whose first sample begins with it.
+    ///
+    /// Chapters without a title get an empty one: the muxer skips others, and gives their times to the next.
     private static func fillChapters(of output: UnsafeMutablePointer<AVFormatContext>) {
         let count = Int(output.pointee.nb_chapters)
         for index in 0..<count {
             guard let chapter = output.pointee.chapters?[index] else { continue }
-            // Nothing is overwritten.
             av_dict_set(&chapter.pointee.metadata, "title", "", AV_DICT_DONT_OVERWRITE)
         }
         guard count > 0, let chapters = output.pointee.chapters, let first = chapters[0]?.pointee, first.start > 0,

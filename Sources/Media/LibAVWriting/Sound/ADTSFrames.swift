@@ -43,7 +43,8 @@ final class ADTSFrames: PacketConverter {
             parameters.codec_id == AV_CODEC_ID_AAC, parameters.extradata_size == 0
         else { return nil }
         // libavcodec reports the sound after spectral band replication and parametric stereo.
-        let isSpectral = [Self.spectral, Self.parametric].contains(parameters.profile) || parameters.frame_size == 2048
+        let isSpectral =
+            [Self.spectral, Self.parametric].contains(parameters.profile) || parameters.frame_size == 2048
         let rate = isSpectral ? parameters.sample_rate / 2 : parameters.sample_rate
         let channels = parameters.profile == Self.parametric ? 1 : parameters.ch_layout.nb_channels
         let profile = (0...3).contains(parameters.profile) ? parameters.profile : Self.lowComplexity

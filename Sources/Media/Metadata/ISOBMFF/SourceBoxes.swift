@@ -73,7 +73,8 @@ package struct SourceBoxes {
     package func types(track: Int32) -> BoxTypes {
         let track = box(track: track)
         var types = BoxTypes()
-        types.entry = track.map { Int32($0.trackID ?? 0) }.flatMap { sampleEntry(track: $0) }?.children.map(\.type) ?? []
+        types.entry =
+            track.map { Int32($0.trackID ?? 0) }.flatMap { sampleEntry(track: $0) }?.children.map(\.type) ?? []
         types.track = track?.children.filter { !Projection.isText($0) }.map(\.type) ?? []
         types.movie = movie.children.map(\.type)
         // International text has types of its own, which begin with a copyright sign.

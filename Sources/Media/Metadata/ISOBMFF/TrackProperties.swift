@@ -22,7 +22,9 @@ package struct TrackProperties: Hashable, Sendable {
         try TrackLanguages.write(properties.map(\.language), into: &movie)
         for index in movie.children.indices {
             // A stream without packets gets no track, but keeps its number.
-            guard let number = movie.children[index].trackID, properties.indices.contains(number - 1) else { continue }
+            guard let number = movie.children[index].trackID, properties.indices.contains(number - 1) else {
+                continue
+            }
             let track = properties[number - 1]
             if track.isSubtitle {
                 // The muxer enables the first track of each kind where no other is the default.
@@ -35,7 +37,9 @@ package struct TrackProperties: Hashable, Sendable {
                     }
                 }
             }
-            try write(roles: TrackFlag.allCases.filter(track.flags.contains).compactMap(\.role), into: &movie.children[index])
+            try write(
+                roles: TrackFlag.allCases.filter(track.flags.contains).compactMap(\.role),
+                into: &movie.children[index])
         }
     }
 
