@@ -338,7 +338,7 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDMetadata", "HWDModel"],
+            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDEdits", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests",
@@ -368,8 +368,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDComparison", "HWDEncoderTesting", "HWDHEVC",
-                "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
+                "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
                 "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDEdits
 import HWDModel
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 
     private func expected(_ list: String, _ change: AskedChanges.ColorChange) throws -> [String] {
         let asked = try AskedChanges(text: list)
-        return AskedChanges.items.map(\.name).filter { asked.reason(for: $0, change) != nil }
+        return FileContent.compared.map(\.rawValue).filter { asked.reason(for: $0, change) != nil }
     }
 
     @Test func listsAreParsedAndWritten() throws {
@@ -32,17 +33,17 @@ import Testing
     /// Metadata of a color are lost with it, and only then.
     @Test func metadataOfAChangedColor() throws {
         #expect(try expected("color", .none) == ["color"])
-        #expect(try expected("color", .samples) == ["color", "dolby-vision", "rpu", "hdr10+"])
-        #expect(try expected("color", .points) == ["color"] + Self.metadata)
+        #expect(try expected("color", .samples) == ["color", "icc", "dolby-vision", "rpu", "hdr10+"])
+        #expect(try expected("color", .points) == ["color", "icc"] + Self.metadata)
         #expect(try expected("hdr=sdr", .none) == [])
-        #expect(try expected("hdr=sdr", .points) == ["depth"] + Self.metadata)
-        #expect(try expected("hdr=pq", .points) == Self.metadata)
+        #expect(try expected("hdr=sdr", .points) == ["depth", "icc"] + Self.metadata)
+        #expect(try expected("hdr=pq", .points) == ["icc"] + Self.metadata)
         #expect(try expected("hdr=regenerate", .none) == ["dolby-vision", "rpu", "hdr10+"])
         #expect(try expected("hdr=drop", .none) == Self.metadata)
         #expect(try expected("hdr=preserve", .points) == [])
         #expect(try expected("size", .none) == ["size", "rpu", "hdr10+"])
-        #expect(try expected("crop=64:64:0:0", .none) == ["size", "dolby-vision", "rpu", "hdr10+"])
-        #expect(try expected("rotate=180", .none) == ["size", "dolby-vision", "rpu", "hdr10+"])
+        #expect(try expected("crop=64:64:0:0", .none) == ["size", "dolby-vision", "rpu", "hdr10+", "projection"])
+        #expect(try expected("rotate=180", .none) == ["size", "dolby-vision", "rpu", "hdr10+", "projection"])
     }
 
     @Test func changesOfColors() {

@@ -16,9 +16,11 @@ func remux(
     options.includesOtherStreams = true
     options.decoding = .disabled
     let reader = try MediaReader(path: input, options: options)
-    let writer = try MediaWriter(path: output, source: reader)
     var track = VideoTrack(reader.video, hvcC: reader.video.codecConfiguration)
     change(&track)
+    var edits = FileEdits()
+    edits.isCopy = track.isCopy
+    let writer = try MediaWriter(path: output, source: reader, edits: edits)
     try writer.start(track)
     while let item = try reader.next() {
         guard case .packet(let packet) = item else { continue }

@@ -5,36 +5,6 @@ public import HWDModel
 
 /// The changes that were requested for an output; what they drop is expected to be missing.
 public struct AskedChanges: Hashable, Sendable {
-    /// The items of a receipt that may be lost, with what each compares.
-    public static let items: [(name: String, meaning: String)] = [
-        ("frames", "each picture of the input is there once, at its time"),
-        ("timestamps", "the presentation times, to one tick of the coarser time base"),
-        ("duration", "the end of the last picture, to 1 ms; up to about one frame is changed"),
-        ("size", "the displayed width and height"),
-        ("aspect", "the aspect ratio of a sample"),
-        ("rotation", "the display matrix"),
-        ("fields", "whether frames hold two fields, and their order"),
-        ("depth", "bits of a sample, up to the 10 that are coded"),
-        ("chroma", "chroma samples of a picture, 4:2:0 at most"),
-        ("color", "primaries, transfer function, matrix and range, in boxes and in the coded stream"),
-        ("mastering", "the mastering display (mdcv, SEI message 137), byte for byte"),
-        ("light", "the content light levels (clli, SEI message 144), byte for byte"),
-        ("ambient", "the ambient viewing environment (amve, SEI message 148), byte for byte"),
-        ("dolby-vision", "the Dolby Vision configuration record (dvcC, dvvC)"),
-        ("rpu", "the Dolby Vision RPU of each picture, byte for byte at its time"),
-        ("hdr10+", "the HDR10+ message of each picture, byte for byte at its time"),
-        ("captions", "the CEA-608 and CEA-708 captions of HEVC and H.264 pictures, byte for byte at their times"),
-        ("alpha", "transparency"),
-        ("levels", "temporal levels"),
-        ("audio", "audio packets, byte for byte, their times relative to the pictures to 10 ms, and the language"),
-        ("subtitle", "subtitle packets, byte for byte, their times and the language"),
-        ("timecode", "the timecode of the first frame"),
-        ("streams", "other streams: more video, data, attachments"),
-        ("chapters", "times and titles of chapters"),
-        ("metadata", "keys and values of the file's metadata, the language of the video"),
-        ("pictures", "PSNR and SSIM of each component, and whether each picture is the one of its time"),
-    ]
-
     /// The names of items.
     public var names: Set<String> = []
     /// The treatment of HDR; nil if it was not mentioned.
@@ -94,9 +64,9 @@ public struct AskedChanges: Hashable, Sendable {
             case ("end", let value?): range = try Self.range(range, end: .time(Self.time(value)))
             case ("retag", nil): retags = true
             case ("key-frame", nil): beginsWithKeyFrame = true
-            case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
+            case (let name, nil) where FileContent.compared.contains { $0.rawValue == name }: names.insert(name)
             default:
-                let all = Self.items.map(\.name).joined(separator: ", ")
+                let all = FileContent.compared.map(\.rawValue).joined(separator: ", ")
                 throw MediaError(
                     .usage,
                     """
@@ -159,15 +129,19 @@ public struct AskedChanges: Hashable, Sendable {
             case .drop: if metadata.contains(name) { return text }
             // HDR in 8 bits has visible steps.
             case .sdr where name == "depth" && change == .points: return text
-            case .sdr, .pq, .hlg: if metadata.contains(name), change == .points { return text }
+            case .sdr, .pq, .hlg:
+                if metadata.contains(name) || name == "icc", change == .points { return text }
+                // Colors without a description become others, too.
+                if name == "icc", hdr != .sdr { return text }
             }
         }
         // What describes the samples of one color does not hold for another.
-        let unfounded: Set = change == .points ? metadata : change == .samples ? dynamic : []
+        let unfounded: Set =
+            change == .points ? metadata.union(["icc"]) : change == .samples ? dynamic.union(["icc"]) : []
         if names.contains("color"), unfounded.contains(name) { return "requested: color" }
         if let maxLevel, name == "levels" { return "requested: max-level=\(maxLevel)" }
         // Metadata about regions of the picture, or about all of it, does not hold for a part of it.
-        if crop != nil || rotation != 0, dynamic.contains(name) || name == "size" {
+        if crop != nil || rotation != 0, dynamic.contains(name) || name == "size" || name == "projection" {
             return "requested: \(crop != nil ? "crop" : "rotate")"
         }
         // Statistics of the whole picture do not hold for other pictures.

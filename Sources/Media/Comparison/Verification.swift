@@ -99,7 +99,7 @@ public final class Verification {
         }
         add(pictures.items(rules, isCopied: isCopied, damage: input.damage))
         receipt.quality = pictures.figures
-        let order = AskedChanges.items.map(\.name)
+        let order = FileContent.compared.map(\.rawValue)
         receipt.items.sort { first, second in
             let places = [first, second].map { item in order.firstIndex(of: item.name) ?? order.count }
             return (places[0], first.number ?? 0) < (places[1], second.number ?? 0)
@@ -129,21 +129,25 @@ public final class Verification {
         }
     }
 
-    /// What a file that holds only pictures cannot hold.
-    private static let needsContainer: Set = [
-        "timestamps", "duration", "rotation", "dolby-vision", "audio", "subtitle", "timecode", "streams",
-        "chapters",
-        "metadata",
+    /// What a file whose pictures are not coded cannot hold, beside what a coded stream cannot.
+    private static let needsStream: Set<FileContent> = [
+        .color, .mastering, .light, .ambient, .rpu, .hdr10Plus, .captions, .levels,
     ]
-    /// The same for a file whose pictures are not coded, in addition.
-    private static let needsStream: Set = [
-        "color", "mastering", "light", "ambient", "rpu", "hdr10+", "captions", "levels",
-    ]
+    /// What `hwctl encode` leaves out with a line where the output's format does not hold it.
+    private static let isLeftOut: Set<FileContent> = [.profile, .projection, .views, .colorVolume, .tracks]
 
+    /// Why an output cannot hold something; nil where it can.
     private func limit(_ name: String) -> String? {
-        guard facts.output.container == .pictures else { return nil }
+        guard let content = FileContent(rawValue: name) else { return nil }
+        guard facts.output.container == .pictures else {
+            if content == .unknown { return "boxes and side data of unknown types are not copied" }
+            if content == .size, facts.output.isUncropped(facts.input) { return "the output cannot crop pictures" }
+            guard Self.isLeftOut.contains(content) else { return nil }
+            if content.treatment(in: .mov) == .copied, !isCopied { return "it does not describe encoded pictures" }
+            return facts.output.format.flatMap { content.isHeld(by: $0) ? nil : "\($0.title) holds none" }
+        }
         let isCoded = facts.output.video.codec == "hevc"
-        guard Self.needsContainer.contains(name) || !isCoded && Self.needsStream.contains(name) else { return nil }
+        guard !content.isHeld(by: .hevc) || !isCoded && Self.needsStream.contains(content) else { return nil }
         return isCoded ? "a raw HEVC stream holds only pictures" : "the output holds only pictures"
     }
 }

@@ -12,6 +12,8 @@ public struct FileEdits: Hashable, Sendable {
     public var isExact = false
     /// Whether the output gets nothing but the pictures: no other stream, metadata or chapters.
     public var isVideoOnly = false
+    /// Whether the pictures are copied, so that everything that describes them still holds.
+    public var isCopy = false
 
     /// Everything.
     public init() {}

@@ -20,36 +20,26 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
         var hasStartCodes = false
         /// Whether it consists of boxes (ISO/IEC 14496-12).
         var hasBoxes = false
-        var storesChapters = false
-        var storesMetadata = false
         var needsPositiveTimes = false
     }
 
     private var traits: Traits {
         switch self {
         case .mov:
-            Traits(
-                title: ".mov", fileExtension: "mov", muxer: "mov", hasBoxes: true, storesChapters: true,
-                storesMetadata: true)
+            Traits(title: ".mov", fileExtension: "mov", muxer: "mov", hasBoxes: true)
         case .mp4:
-            Traits(
-                title: ".mp4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true, storesChapters: true,
-                storesMetadata: true)
+            Traits(title: ".mp4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true)
         case .matroska:
-            Traits(
-                title: "Matroska", fileExtension: "mkv", muxer: "matroska", storesChapters: true,
-                storesMetadata: true)
+            Traits(title: "Matroska", fileExtension: "mkv", muxer: "matroska")
         case .mpegts:
             Traits(
                 title: "MPEG-TS", fileExtension: "ts", muxer: "mpegts", hasStartCodes: true,
                 needsPositiveTimes: true)
         case .nut:
             Traits(
-                title: "NUT", fileExtension: "nut", muxer: "nut", hasStartCodes: true, storesChapters: true,
-                storesMetadata: true, needsPositiveTimes: true)
+                title: "NUT", fileExtension: "nut", muxer: "nut", hasStartCodes: true, needsPositiveTimes: true)
         case .fmp4:
-            Traits(
-                title: "fragmented MP4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true, storesMetadata: true)
+            Traits(title: "fragmented MP4", fileExtension: "mp4", muxer: "mp4", hasBoxes: true)
         case .hevc: Traits(title: ".hevc", fileExtension: "hevc", muxer: "hevc", hasStartCodes: true)
         }
     }
@@ -101,11 +91,9 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     /// Whether sample entries are `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
     package var isHVC1: Bool { traits.hasBoxes }
     /// Whether it stores a display matrix.
-    package var storesRotation: Bool { traits.hasBoxes }
+    package var storesRotation: Bool { FileContent.rotation.isHeld(by: self) }
     /// Whether it stores chapters.
-    package var storesChapters: Bool { traits.storesChapters }
-    /// Whether it stores the file's metadata.
-    package var storesMetadata: Bool { traits.storesMetadata }
+    package var storesChapters: Bool { FileContent.chapters.isHeld(by: self) }
     /// Whether it stores decoding times, and none below zero.
     package var needsPositiveTimes: Bool { traits.needsPositiveTimes }
 }

@@ -65,22 +65,12 @@ public final class MediaWriter: Sendable {
         }
         state = Mutex(.unstarted(sink))
         (copiedStreams, conversions) = ([], [])
-        notes = Self.notesOfByteStream(source)
+        notes = Self.notesOfByteStream(source, edits)
     }
 
-    static func notesOfByteStream(_ source: MediaReader?) -> [String] {
-        let reason = ".hevc holds only video"
-        var notes = OtherStream.notes(of: source?.otherStreams ?? [], because: reason)
-        if let source {
-            let keys = FileCopy.contentKeys(of: source)
-            notes += [MovieMetadata.note(keys, because: reason)].compactMap { $0 }
-            if source.carriedBoxes.contains(where: { $0.type == "lhvC" }) {
-                notes.append(
-                    "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "
-                        + "shows the base layer alone")
-            }
-        }
-        return notes + [source?.video.croppingNote("a raw .hevc stream")].compactMap { $0 }
+    static func notesOfByteStream(_ source: MediaReader?, _ edits: FileEdits) -> [String] {
+        OtherStream.notes(of: source?.otherStreams ?? [], because: ".hevc holds only video")
+            + FileCopy.losses(of: source, .hevc, isCopy: edits.isCopy)
     }
 
     /// Sets the video track; called once, before the first packet.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
 internal import HWDLibAVReading
 internal import HWDModel
 
@@ -25,7 +26,7 @@ struct ColorChanges {
     var metadataWarning: String? {
         guard withoutMetadata > 0 else { return nil }
         return
-            "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their pictures were converted"
+            "warning: the dynamic HDR metadata of \(Console.count(withoutMetadata, "frame")) are left out: their pictures were converted"
     }
 
     /// A warning in one line; nil without changes.

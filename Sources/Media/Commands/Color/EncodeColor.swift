@@ -135,6 +135,8 @@ struct EncodeColor {
     /// The source's description as the output has it.
     func applied(to video: VideoDescription) -> VideoDescription {
         var video = video
+        // A profile describes samples of one color.
+        if converts || tags != video.color { video.profile = nil }
         video.color = tags
         _ = removeHDRMetadata(of: &video)
         return video

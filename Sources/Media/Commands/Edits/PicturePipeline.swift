@@ -92,6 +92,21 @@ struct PicturePlan {
         [color.summary(source), geometry.summary].compactMap { $0 }
     }
 
+    /// What the output leaves out because the pictures or their colors are others, one line each.
+    func notes(_ source: VideoDescription, _ format: OutputFormat) -> [String] {
+        let removed: [(FileContent, Bool, String)] = [
+            (
+                .projection, !source.projection.isEmpty && video.projection.isEmpty,
+                "the picture is cropped or turned"
+            ),
+            (.profile, source.profile != nil && video.profile == nil, "the colors are changed"),
+        ]
+        let lines = removed.filter { $0.1 && $0.0.isHeld(by: format) }.map {
+            "left out: the \($0.0.title), because \($0.2)"
+        }
+        return color.notes(source) + lines
+    }
+
     /// Warnings about an interlaced source, whose color and size are changed as if it were progressive.
     func interlacedWarnings(_ source: VideoDescription) -> [String] {
         [color.interlacedWarning(source), geometry.interlacedWarning(source)].compactMap { $0 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
 internal import HWDEdits
 internal import HWDLibAVReading
 internal import HWDMetadata
@@ -120,7 +121,8 @@ final class RateSource: VideoSource {
     /// A warning about captions of frames that were left out; nil without any.
     var warning: String? {
         guard lostCaptions > 0 else { return nil }
-        return "warning: the closed captions of \(lostCaptions) frames are left out with their frames"
+        return
+            "warning: the closed captions of \(Console.count(lostCaptions, "frame")) are left out with their frames"
     }
 
     /// What was left out and repeated, in one line; nil where every frame was kept.

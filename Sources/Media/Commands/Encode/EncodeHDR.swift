@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
 internal import HWDEdits
 internal import HWDLibAVReading
 internal import HWDMetadata
@@ -115,16 +116,19 @@ final class EncodeHDR {
         var warnings: [String] = []
         if framesWithoutCaptions > 0 {
             warnings.append(
-                "warning: the closed captions of \(framesWithoutCaptions) frames are left out: this daemon takes none"
+                "warning: the closed captions of \(Console.count(framesWithoutCaptions, "frame")) are left out: this daemon takes none"
             )
         }
         let why = mode.converts ? "they describe colors that the output does not declare" : reason
         if let why, leftOutFrames > 0 {
-            warnings.append("warning: the dynamic HDR metadata of \(leftOutFrames) frames are left out: \(why)")
+            warnings.append(
+                "warning: the dynamic HDR metadata of \(Console.count(leftOutFrames, "frame")) are left out: \(why)"
+            )
         } else if mode == .regenerate, let reason {
             warnings.append("warning: no dynamic HDR metadata are made: \(reason)")
         } else if leftOutFrames > 0 {
-            warnings.append("warning: dynamic HDR metadata of \(leftOutFrames) scaled frames are left out")
+            warnings.append(
+                "warning: dynamic HDR metadata of \(Console.count(leftOutFrames, "scaled frame")) are left out")
         }
         return warnings
     }

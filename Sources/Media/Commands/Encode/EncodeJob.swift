@@ -78,7 +78,7 @@ final class EncodeJob {
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
         EncoderLine.announce(session.created, daemon)
-        let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
+        let (early, notes) = (reader.levels?.warning, writer.notes + plan.notes(reader.video, writer.format))
         reader.announce(warnings + plan.summary(reader.video) + writer.conversions + notes)
 
         let rate = RateSelection(parameters.picture.frameRate, reader)

@@ -43,7 +43,7 @@ struct EncodePlan {
         if edits.sound.form == nil {
             edits.sound.form = coding.exportPreset?.audio.flatMap { SoundOptions.Form(rawValue: $0.rawValue) }
         }
-        (edits.range, edits.isExact) = (command.time.range, command.time.exact)
+        (edits.range, edits.isExact, edits.isCopy) = (command.time.range, command.time.exact, command.copy)
         frameRate = command.frameRate.flatMap { Rational(text: $0) }
         (maxLevel, keepsPartial, copies) = (command.maxLevel, command.keepPartial, command.copy)
         asked = command.verify ? AskedChanges(command) : nil

@@ -115,7 +115,11 @@ struct StillSource {
     func forEachAuxiliary(
         of path: String, replacing replaced: Set<AuxiliaryKind>, _ body: (CarriedAuxiliary) throws -> Void
     ) throws {
-        guard raw == nil, let still = try StillInput.open(path), let primary = still.file.primary else { return }
+        guard raw == nil else { return }
+        if !replaced.contains(.gainMap), ExifSource.hasGainMap(path) {
+            Console.note("warning: \(path): the gain map of the JPEG file (Ultra HDR) is left out")
+        }
+        guard let still = try StillInput.open(path), let primary = still.file.primary else { return }
         if !replaced.contains(.gainMap), !still.file.toneMaps(of: primary).isEmpty {
             Console.note("warning: \(path): the gain map of ISO 21496-1 is left out")
         }

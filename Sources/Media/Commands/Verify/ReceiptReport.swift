@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDComparison
 internal import HWDControlCommands
+internal import HWDEdits
 
 /// A receipt as text.
 struct ReceiptReport {
@@ -22,7 +23,7 @@ struct ReceiptReport {
             let reason = item.expected.map { " (\($0))" } ?? ""
             rows.append([item.verdict.rawValue, Self.name(item), item.sentence + reason])
             guard explains else { continue }
-            if let meaning = AskedChanges.items.first(where: { $0.name == item.name })?.meaning {
+            if let content = FileContent(rawValue: item.name), let meaning = content.meaning {
                 rows.append(["", "", "  compared: \(meaning)"])
             }
             rows += item.details.map { ["", "", "  \($0)"] }

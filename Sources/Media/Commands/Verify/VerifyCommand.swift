@@ -15,6 +15,7 @@ struct VerifyCommand: ParsableCommand {
               hwctl verify talk.mp4 talk.mov
               hwctl verify --asked audio,metadata talk.mp4 silent.mp4
               hwctl verify --asked hdr=sdr --explain clip.mov clip-sdr.mov
+              hwctl verify --explain
 
             OUTPUT is compared with INPUT, the file that it was made from, by whatever program. Each line of the receipt \
             is one thing that INPUT holds, and what became of it: kept, changed (in another form that shows the same, or \
@@ -37,10 +38,10 @@ struct VerifyCommand: ParsableCommand {
             """)
 
     @Argument(help: "The source.")
-    var input: String
+    var input: String?
 
     @Argument(help: "The file that was made from it.")
-    var output: String
+    var output: String?
 
     @Option(help: ArgumentHelp("What may differ, such as size,hdr=sdr.", valueName: "list"))
     var asked = ""
@@ -50,7 +51,11 @@ struct VerifyCommand: ParsableCommand {
             "Frames per second of an INPUT that stores no rate: pictures and raw streams.", valueName: "rate"))
     var frameRate: String?
 
-    @Flag(help: "Add what each line compares, and the times and values of single differences.")
+    @Flag(
+        help: """
+            Add what each line compares, and the times and values of single differences. Without files: list everything \
+            that a file can hold, and what is done with it for each format.
+            """)
     var explain = false
 
     @OptionGroup(title: "Messages")
@@ -59,9 +64,17 @@ struct VerifyCommand: ParsableCommand {
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
-    func validate() throws { try OptionCheck.rate("--frame-rate", frameRate) }
+    func validate() throws {
+        try OptionCheck.rate("--frame-rate", frameRate)
+        guard output != nil || input == nil && explain else {
+            throw ValidationError("INPUT and OUTPUT are missing.")
+        }
+    }
 
     func run() throws {
+        guard let input, let output else {
+            return try report { try Console.result(ContentTable.text) }
+        }
         try report {
             var changes = try AskedChanges(text: asked)
             changes.frameRate = frameRate.flatMap { Rational(text: $0) }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDEdits
 internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
 
 extension FactComparison {
     /// The items of the files beside the pictures; audio and subtitles are compared by their packets.
-    var fileItems: [ReceiptItem?] { [timecode, otherStreams, chapters, metadata] }
+    var fileItems: [ReceiptItem?] { [timecode, otherStreams, chapters, metadata, unknown] }
 
     private var timecode: ReceiptItem? {
         switch (input.timecode, output.timecode) {
@@ -33,7 +34,7 @@ extension FactComparison {
             "streams", .lost,
             "\(missing.count) of \(ReceiptText.count(streams.count, "other stream")) are not there",
             details: missing.map { "stream \($0.number) (\($0.kind))" })
-        item.expected = "only one video stream, audio, subtitles, timecodes and timed metadata are copied"
+        item.expected = FileContent.copiedStreams
         return item
     }
 
@@ -47,6 +48,18 @@ extension FactComparison {
         }
         return videos.map { ($0.stream, "\($0.picture ? "picture" : "video"), \($0.codec)") }
             + others.map { ($0.stream, "\($0.content), \($0.codec)") }
+    }
+
+    /// What the input has and nothing here knows.
+    private var unknown: ReceiptItem? {
+        let missing = input.unknownContents.filter { !output.unknownContents.contains($0) }
+        guard !input.unknownContents.isEmpty else { return nil }
+        guard !missing.isEmpty else {
+            return ReceiptItem("boxes", .kept, ReceiptText.count(input.unknownContents.count, "unknown type"))
+        }
+        return ReceiptItem(
+            "boxes", .lost, "\(ReceiptText.count(missing.count, "unknown type")) of contents: the output has none",
+            details: missing)
     }
 
     /// The largest difference of a chapter's times: one tick of a coarse time base.

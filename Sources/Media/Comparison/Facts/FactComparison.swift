@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDBoxes
+internal import HWDEdits
 internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
@@ -14,8 +16,9 @@ struct FactComparison {
     /// One item for each thing that the input or the output has.
     var items: [ReceiptItem] {
         let shape = [size, aspect, rotation, fields, depth, chroma]
-        let hdr = [color, mastering, light, ambient, dolbyVision]
-        return (shape + hdr + [alpha, levels] + fileItems).compactMap { $0 }
+        let hdr = [color, profile, mastering, light, ambient, dolbyVision]
+        let descriptions = [projection, boxes(.views), boxes(.colorVolume)]
+        return (shape + hdr + descriptions + [alpha, levels] + fileItems).compactMap { $0 }
     }
 
     private var size: ReceiptItem? {
@@ -94,6 +97,44 @@ struct FactComparison {
         var item = ReceiptItem("chroma", .lost, "\(old) became \(new)")
         if new == "4:2:0" { item.expected = "pictures are coded in 4:2:0" }
         return item
+    }
+
+    private var profile: ReceiptItem? {
+        bytes(.profile, "ICC profile", input.video.profile, output.video.profile)
+    }
+
+    private var projection: ReceiptItem? {
+        let (old, new) = (Projection.contents(input.video.projection), Projection.contents(output.video.projection))
+        return bytes(
+            .projection, "projection (\(Self.types(old.isEmpty ? new : old)))",
+            old.isEmpty ? nil : old.flatMap(\.bytes), new.isEmpty ? nil : new.flatMap(\.bytes))
+    }
+
+    /// Compares the boxes of a row of the table, byte for byte.
+    private func boxes(_ content: FileContent) -> ReceiptItem? {
+        func found(_ file: FileFacts) -> [Box] {
+            file.carriedBoxes.filter { content.boxes.contains($0.type.description) }
+                .sorted { $0.type.rawValue < $1.type.rawValue }
+        }
+        let (old, new) = (found(input), found(output))
+        return bytes(
+            content, Self.types(old.isEmpty ? new : old), old.isEmpty ? nil : old.flatMap(\.bytes),
+            new.isEmpty ? nil : new.flatMap(\.bytes))
+    }
+
+    private static func types(_ boxes: [Box]) -> String { boxes.map(\.type.description).joined(separator: ", ") }
+
+    private func bytes(_ content: FileContent, _ title: String, _ old: [UInt8]?, _ new: [UInt8]?) -> ReceiptItem? {
+        let name = content.rawValue
+        switch (old, new) {
+        case (nil, nil): return nil
+        case (nil, _?): return ReceiptItem(name, .changed, "\(title) was added")
+        case (_?, nil): return ReceiptItem(name, .lost, "the output has no \(title)")
+        case (let old?, let new?):
+            return old == new
+                ? ReceiptItem(name, .kept, "\(title): \(old.count) bytes equal")
+                : ReceiptItem(name, .lost, "the output has another \(title)")
+        }
     }
 
     private var alpha: ReceiptItem? {

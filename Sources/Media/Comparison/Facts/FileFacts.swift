@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDBoxes
+internal import HWDEdits
 internal import HWDHEVC
 internal import HWDLibAVReading
 internal import HWDMetadata
@@ -30,6 +31,10 @@ struct FileFacts {
     /// The preferred transfer function (SEI message 147), which replaces that of the parameter sets.
     private(set) var preferredTransfer: UInt8?
     let chapters: [MediaReader.Chapter]
+    /// The boxes of the sample entry that a copy keeps.
+    let carriedBoxes: [Box]
+    /// The types of what nothing here knows.
+    let unknownContents: [String]
     /// The timecode of the first frame; nil without one.
     let timecode: String?
 
@@ -43,6 +48,7 @@ struct FileFacts {
         container = isBare ? .pictures : .container
         chapters = reader.chapters
         timecode = reader.timecode
+        (carriedBoxes, unknownContents) = (reader.carriedBoxes, reader.unknownContents)
         boxColor = reader.firstEntryBoxes?.lazy.compactMap(Self.color).first
         guard video.codec == "hevc", file.isSeekable else { return }
         let configuration = HEVCConfiguration(video.codecConfiguration)
@@ -63,6 +69,21 @@ struct FileFacts {
             default: break
             }
         }
+    }
+
+    /// The format, where it is one that is written; nil for others, and for fragments.
+    var format: OutputFormat? {
+        let names: [(String, OutputFormat)] = [
+            ("mov,", info.brand == "qt" ? .mov : .mp4), ("matroska", .matroska), ("mpegts", .mpegts), ("nut", .nut),
+        ]
+        return names.first { info.container.hasPrefix($0.0) }?.1
+    }
+
+    /// Whether it shows the whole pictures of a file that crops them, because its format cannot.
+    func isUncropped(_ input: FileFacts) -> Bool {
+        guard input.video.cleanAperture != nil, video.cleanAperture == nil, let format else { return false }
+        let padded = ((input.video.width + 1) / 2 * 2, (input.video.height + 1) / 2 * 2)
+        return !FileContent.crop.isHeld(by: format) && (video.width, video.height) == padded
     }
 
     /// The transfer function that a player applies.

@@ -17,6 +17,8 @@ struct PacketComparison {
     private var streams: [StreamComparison] = []
     /// The place in `streams` for a stream of each file.
     private var places: (input: [Int: Int], output: [Int: Int]) = ([:], [:])
+    /// The titles and flags of the streams.
+    private var tracks = TrackComparison()
     /// Items of streams that only one file has.
     private var single: [ReceiptItem] = []
 
@@ -68,6 +70,7 @@ struct PacketComparison {
                 }
                 (places.input[stream.index], places.output[partner.index]) = (streams.count, streams.count)
                 streams.append(StreamComparison(stream, partner, number: number + 1))
+                tracks.add(stream, partner)
             }
             for (number, stream) in new.enumerated() {
                 single.append(
@@ -108,7 +111,7 @@ struct PacketComparison {
     mutating func items(_ asked: AskedChanges) -> [ReceiptItem] {
         let offset = countsPictures ? 0 : pictures.offset ?? 0
         let compared = streams.indices.map { streams[$0].finish(offset: offset) }
-        return single + compared + pictures.items(asked)
+        return single + compared + [tracks.item].compactMap { $0 } + pictures.items(asked)
     }
 }
 

@@ -197,7 +197,8 @@ struct StreamComparison {
         }
         if let lostForm { return (.lost, "re-encoded (\(codecs)): \(lostForm)") }
         // Cues of subtitles may have other durations; the middle of sound may not be missing.
-        if !isSubtitle, output.duration < input.duration - Self.codedTolerance {
+        // Matroska stores no durations of some codecs' packets.
+        if !isSubtitle, output.duration > 0, output.duration < input.duration - Self.codedTolerance {
             return (
                 .lost,
                 "re-encoded (\(codecs)): \(ReceiptText.time(output.duration)) of "

@@ -72,7 +72,7 @@ extension VideoTrackInfo {
     /// Fills in what the container's records say.
     mutating func addHDRRecords(_ stream: AVStream, _ boxes: SourceBoxes?) {
         dolbyVision = DolbyVisionInfo(DolbyVisionBox.make(stream).flatMap(DolbyVisionBox.configuration))
-        ambientViewing = boxes?.carried(track: stream.id).first { $0.type == "amve" }
+        ambientViewing = boxes?.entryBoxes(track: stream.id, ["amve"]).first
             .flatMap { AmbientViewingInfo($0.fields) }
     }
 

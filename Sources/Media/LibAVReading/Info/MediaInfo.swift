@@ -93,6 +93,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     private mutating func addStreams(_ opened: OpenedFile, _ input: InputFile) {
         let context = opened.context.pointee
         let boxes = container.hasPrefix("mov,") && input.isSeekable ? SourceBoxes(input) : nil
+        let tracks = MatroskaTracks(input, opened.context)
         for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
             guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
                 continue
@@ -101,7 +102,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 otherStreams.append(StreamInfo(index, stream, parameters))
                 continue
             }
-            var track = VideoTrackInfo(index, stream, parameters, boxes) { configuration in
+            var track = VideoTrackInfo(index, stream, parameters, boxes, tracks) { configuration in
                 guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CHWDLibAV
+package import CHWDLibAV
 
 extension AVStream {
     /// The stream's side data of a type; nil where it has none.
@@ -12,7 +12,7 @@ extension AVStream {
     }
 
     /// The same as a value of a C structure; nil also where it is too short.
-    func sideData<Value: BitwiseCopyable>(_ type: AVPacketSideDataType, as _: Value.Type) -> Value? {
+    package func sideData<Value: BitwiseCopyable>(_ type: AVPacketSideDataType, as _: Value.Type) -> Value? {
         guard let bytes = sideData(type), bytes.count >= MemoryLayout<Value>.size else { return nil }
         return bytes.loadUnaligned(as: Value.self)
     }

@@ -82,7 +82,7 @@ extension Demuxer {
             let titleTags = [0, clibav_tag(0x74, 0x65, 0x78, 0x74), clibav_tag(0x74, 0x78, 0x33, 0x67)]
             var other = OtherStream(
                 index: index, content: Self.content(parameters.codec_type),
-                codec: isTimecode ? "timecode" : Self.typeName(parameters),
+                codec: isTimecode ? "timecode" : typeName(parameters, index),
                 language: LibAVDictionary.value(stream.metadata, "language"), isPicture: stream.isPicture,
                 // As written by movenc.c and QuickTime; mov.c also makes chapters of them.
                 isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA
@@ -90,6 +90,8 @@ extension Demuxer {
                 isTimecode: isTimecode,
                 sampleRate: parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil,
                 channels: parameters.ch_layout.nb_channels > 0 ? Int(parameters.ch_layout.nb_channels) : nil)
+            other.title = LibAVDictionary.value(stream.metadata, "title").flatMap { $0.isEmpty ? nil : $0 }
+            other.flags = TrackFlag.flags(stream.disposition)
             other.isOfOtherProgram = isOfOtherProgram(index)
             other.isEncrypted = stream.isEncrypted
             return other
@@ -110,11 +112,12 @@ extension Demuxer {
     }
 
     /// The name of a stream's type: libavcodec's of the codec, or the container's code of one that it does not know.
-    private static func typeName(_ parameters: AVCodecParameters) -> String {
+    private func typeName(_ parameters: AVCodecParameters, _ index: Int) -> String {
+        if parameters.codec_id == AV_CODEC_ID_NONE, let name = matroska?.codec(index) { return name }
         let isNamed = ![AV_CODEC_ID_NONE, AV_CODEC_ID_BIN_DATA].contains(parameters.codec_id)
         // The bytes of a tag are in the file's order; other numbers, such as MPEG-TS's types, are no codes.
         let tag = FourCC(rawValue: parameters.codec_tag.byteSwapped)
-        return isNamed || tag.description.contains("?") ? codecName(parameters) : tag.description
+        return isNamed || tag.description.contains("?") ? Self.codecName(parameters) : tag.description
     }
 
     static func codecName(_ parameters: AVCodecParameters) -> String {

@@ -124,7 +124,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     /// Describes a stream; `leadingUnits` reads the NAL units before the first picture of a byte stream.
     init(
         _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
-        leadingUnits: ([UInt8]) -> [[UInt8]]
+        _ tracks: MatroskaTracks?, leadingUnits: ([UInt8]) -> [[UInt8]]
     ) {
         self.stream = index
         codec = Demuxer.codecName(parameters)
@@ -150,9 +150,10 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         picture = stream.isPicture
         language = LibAVDictionary.value(stream.metadata, "language")
         sampleEntries = boxes.map { $0.sampleEntries(track: stream.id).count }
-        if let boxes, let aperture = boxes.cleanAperture(track: stream.id, width: width, height: height) {
-            cleanAperture = CleanApertureInfo(aperture)
-        }
+        let aperture =
+            boxes?.cleanAperture(track: stream.id, width: width, height: height)
+            ?? tracks?.aperture(index, width: width, height: height)
+        cleanAperture = aperture.map { CleanApertureInfo($0) }
         profile = avcodec_profile_name(parameters.codec_id, parameters.profile).map { String(cString: $0) }
         let format = AVPixelFormat(rawValue: parameters.format)
         if parameters.format >= 0 {

@@ -18,6 +18,8 @@ package final class Demuxer {
     let tally = ErrorTally()
     let file: InputFile
     let cancelFlag: CancelFlag
+    /// What libavformat does not report of the tracks of Matroska; nil for other files.
+    let matroska: MatroskaTracks?
     /// Outlives the context, which reads through it.
     private let io: InputIO?
     private let accessUnits: AccessUnitQueue
@@ -38,6 +40,7 @@ package final class Demuxer {
         self.cancelFlag = cancelFlag
         io = InputIO(file, cancelFlag)
         context = try Self.open(file, io, cancelFlag, frameRate)
+        matroska = MatroskaTracks(file, context)
         let path = file.name
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
@@ -111,6 +114,8 @@ package final class Demuxer {
     func readAny(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try cancelFlag.check()
         if moved.take(into: packet) { return true }
+        matroska?.setCodec(AV_CODEC_ID_NONE, of: context)
+        defer { matroska?.setCodec(AV_CODEC_ID_WEBVTT, of: context) }
         var code = av_read_frame(context, packet)
         while code == clibav_again() {
             try cancelFlag.check()

@@ -147,6 +147,9 @@ public final class MediaReader: @unchecked Sendable {
     /// Boxes of the video's sample entry that a copy keeps as they are.
     package var carriedBoxes: [Box] { libAV?.carriedBoxes ?? [] }
 
+    /// What the file holds that nothing here knows, by its type.
+    package var unknownContents: [String] { libAV?.unknownContents ?? [] }
+
     /// What `MediaWriter.annotate` wrote under a key; nil without.
     public func annotation(_ key: String) -> String? {
         libAV.flatMap { LibAVDictionary.value($0.demuxer.context.pointee.metadata, key) }

@@ -100,10 +100,14 @@ extension ContainerWriter {
         av_dict_set(&options, "write_tmcd", timecode == nil ? "0" : "1", 0)
     }
 
-    /// The languages of the streams, in the order of their tracks.
-    var languages: [String?] {
-        (0..<Int(context.pointee.nb_streams)).map {
-            LibAVDictionary.value(context.pointee.streams?[$0]?.pointee.metadata, "language")
+    /// What the muxer does not write of the streams, in the order of their tracks.
+    var trackProperties: [TrackProperties] {
+        (0..<Int(context.pointee.nb_streams)).map { index in
+            let stream = context.pointee.streams?[index]?.pointee
+            return TrackProperties(
+                language: LibAVDictionary.value(stream?.metadata, "language"),
+                flags: TrackFlag.flags(stream?.disposition ?? 0),
+                isSubtitle: stream?.codecpar?.pointee.codec_type == AVMEDIA_TYPE_SUBTITLE)
         }
     }
 

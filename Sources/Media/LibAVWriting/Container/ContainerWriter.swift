@@ -27,6 +27,8 @@ final class ContainerWriter: @unchecked Sendable {
     let timecode: String?
     /// What the muxer of a .mov or .mp4 does not write; nil for other formats.
     private(set) var movie: MovieParts?
+    /// The source of a description of a sphere or of two views in a picture.
+    let projectionSource: MediaReader?
     private let io: DescriptorIO
     private let packet: UnsafeMutablePointer<AVPacket>
     private var formatter: AccessUnitFormatter?
@@ -93,14 +95,15 @@ final class ContainerWriter: @unchecked Sendable {
             Self.free(context, packet)
             throw error
         }
-        (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
+        (copiedStreams, streamNumbers, projectionSource) = (copy.streams, copy.numbers, source)
         (converters, conversions) = (copy.converters, copy.conversions)
         FileCopy.videoMetadata(from: source, to: context, timecode: timecode)
         let copied = FileCopy.metadata(from: source, to: context)
         movie = format.isMovie ? MovieParts(format, source: source, edits, copied: copied) : nil
         movie?.timedMetadata = copy.timedMetadata
         notes =
-            copy.notes + [chaptersNote].compactMap { $0 } + (movie?.notes ?? FileCopy.losses(of: source, format))
+            copy.notes + [chaptersNote].compactMap { $0 } + (movie?.notes ?? [])
+            + FileCopy.losses(of: source, format, isCopy: edits.isCopy)
         for key in movie?.withheldKeys ?? [] { av_dict_set(&context.pointee.metadata, key, nil, 0) }
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
@@ -135,7 +138,10 @@ final class ContainerWriter: @unchecked Sendable {
         try configure(parameters, track, boxes)
         configure(stream, track, boxes)
         if format.storesRotation { try attach(track.displayMatrix, to: stream) }
-        if movie == nil { try attachHDR(of: track, to: stream) }
+        if movie == nil {
+            try attachHDR(of: track, to: stream)
+            if FileContent.projection.isHeld(by: format) { try attachProjection(of: track, to: stream) }
+        }
         movie?.start(track, boxes, record)
         formatter = movie == nil ? AccessUnitFormatter(hasStartCodes: format.hasStartCodes, record) : nil
         timeBase = track.timeBase.libAV
@@ -287,8 +293,8 @@ final class ContainerWriter: @unchecked Sendable {
         for number in copies.keys { copy(number) { $0.written = written(number) } }
         let lost = videoPackets - written(0)
         guard lost <= 0 else {
-            let packets = lost == 1 ? "1 packet" : "\(lost) packets"
-            throw MediaError(.badInput, "\(sink.name) cannot be written: \(packets) of the video are refused")
+            let packets = lost == 1 ? "1 packet of the video is" : "\(lost) packets of the video are"
+            throw MediaError(.badInput, "\(sink.name) cannot be written: \(packets) refused")
         }
     }
 
@@ -339,7 +345,7 @@ final class ContainerWriter: @unchecked Sendable {
         try check(code)
         if case .file(let file) = sink {
             do throws(BoxError) {
-                try movie?.finish(file.descriptor, languages: languages)
+                try movie?.finish(file.descriptor, trackProperties)
             } catch {
                 throw MediaError(.cannotWrite, "\(file.path) cannot be written: \(error.reason)")
             }

@@ -39,8 +39,8 @@ struct CopiedStream {
         var warnings: [String] = []
         if times.overlapping > 0 { warnings.append("warning: \(description) \(CopiedTimes.overlap)") }
         if refused > 0 {
-            let packets = refused == 1 ? "1 packet" : "\(refused) packets"
-            warnings.append("warning: \(packets) of \(description) cannot be written and are left out")
+            let (packets, verb) = refused == 1 ? ("1 packet", "is") : ("\(refused) packets", "are")
+            warnings.append("warning: \(packets) of \(description) cannot be written and \(verb) left out")
         }
         if let failure {
             warnings.append(

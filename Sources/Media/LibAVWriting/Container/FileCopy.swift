@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDBoxes
 internal import HWDEdits
 internal import HWDLibAV
 internal import HWDLibAVReading
@@ -35,30 +36,112 @@ enum FileCopy {
         }.sorted()
     }
 
-    /// What a container other than .mov and .mp4 does not hold of a source, one line each.
-    static func losses(of source: MediaReader?, _ format: OutputFormat) -> [String] {
-        guard let source, let input = source.libAV else { return [] }
-        var notes = [source.video.croppingNote(format.title)]
-        if !format.storesMetadata {
-            notes.append(MovieMetadata.note(contentKeys(of: source), because: "\(format.title) holds none"))
+    /// What an output does not get of a source, one line each; other streams have lines of their own.
+    ///
+    /// - Parameter isCopy: whether the pictures are copied.
+    static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
+        guard let source else { return [] }
+        return [switchedOn(source, format), arrangement(source, format)].compactMap { $0 }
+            + FileContent.allCases.compactMap { content in
+                let treatment = content.treatment(in: format)
+                guard treatment == .named || treatment == .copied && !isCopy else { return nil }
+                let reason =
+                    treatment == .copied
+                    ? "it does not describe encoded pictures"
+                    : format.isByteStream ? "\(format.title) holds only video" : "\(format.title) holds none"
+                return loss(content, of: source, format, because: reason)
+            }
+    }
+
+    /// A line about something that an output does not get; nil where the source does not have it.
+    private static func loss(
+        _ content: FileContent, of source: MediaReader, _ format: OutputFormat, because reason: String
+    ) -> String? {
+        let video = source.video
+        func line(_ isThere: Bool, _ name: String? = nil) -> String? {
+            isThere ? "the \(name ?? content.title) is not written: \(reason)" : nil
         }
-        if !format.storesChapters, input.demuxer.context.pointee.nb_chapters > 0 {
-            notes.append("chapters are not written: \(format.title) holds none")
+        switch content {
+        case .crop: return video.croppingNote(format.isByteStream ? "a raw .hevc stream" : format.title)
+        case .metadata: return MovieMetadata.note(contentKeys(of: source), because: reason)
+        case .chapters:
+            let count = source.libAV?.demuxer.context.pointee.nb_chapters ?? 0
+            return count > 0 ? "chapters are not written: \(reason)" : nil
+        case .rotation:
+            return line(video.rotation != 0, "rotation by \(Int(video.rotation))°").map { "warning: \($0)" }
+        case .timecode:
+            return line(timecode(from: source, rate: video.averageFrameRate ?? video.baseFrameRate) != nil)
+        case .profile: return line(video.profile != nil)
+        case .projection: return line(!video.projection.isEmpty).map { "warning: \($0)" }
+        case .views where format.isByteStream:
+            guard source.carriedBoxes.contains(where: { $0.type == "lhvC" }) else { return nil }
+            return
+                "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "
+                + "shows the base layer alone"
+        case .views, .colorVolume:
+            let types = source.carriedBoxes.map(\.type.description).filter(content.boxes.contains)
+            return line(!types.isEmpty, "\(content.title) (\(types.joined(separator: ", ")))")
+        case .tracks: return tracksLoss(source, because: reason)
+        case .unknown:
+            let names = source.unknownContents
+            guard !names.isEmpty else { return nil }
+            let rest = names.count > 8 ? " and \(names.count - 8) more" : ""
+            return
+                "not written, because their types are not known: \(names.prefix(8).joined(separator: ", "))\(rest)"
+        // Streams have lines of their own.
+        case .audio, .subtitle, .streams, .timestamps, .duration, .dolbyVision: return nil
+        case .frames, .size, .aspect, .fields, .depth, .chroma, .color, .mastering, .light, .ambient, .rpu,
+            .hdr10Plus, .captions, .alpha, .levels, .pictures:
+            return nil
         }
-        if !format.storesRotation, source.video.rotation != 0 {
-            notes.append(
-                "warning: the rotation by \(Int(source.video.rotation))° is not written: \(format.title) holds none"
-            )
+    }
+
+    /// A warning about subtitles that are off in the source; nil where the output's muxer leaves them off.
+    ///
+    /// The muxer of .mp4 enables the first track of each kind where no other is the default, and fragments cannot be changed.
+    private static func switchedOn(_ source: MediaReader, _ format: OutputFormat) -> String? {
+        let tracks = source.otherStreams.filter { $0.content == .subtitle && !$0.isOfOtherProgram }
+        guard format == .fmp4, let first = tracks.first, !tracks.contains(where: { $0.flags.contains(.shown) })
+        else {
+            return nil
         }
-        if timecode(from: source, rate: source.video.averageFrameRate ?? source.video.baseFrameRate) != nil {
-            notes.append("the timecode is not written: \(format.title) holds none")
+        return "warning: \(first.description) is off in the source and on in \(format.title)"
+    }
+
+    /// A warning about an arrangement of two views that boxes have no number for, such as the right one at the left; Matroska's
+    /// muxer takes its name from the metadata.
+    private static func arrangement(_ source: MediaReader, _ format: OutputFormat) -> String? {
+        guard format != .matroska, let stream = source.libAV?.demuxer.video,
+            stream.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self) != nil,
+            !source.video.projection.contains(where: { $0.type == "st3d" }),
+            let name = LibAVDictionary.value(stream.metadata, "stereo_mode"), name != "mono"
+        else { return nil }
+        return
+            "warning: the 3D arrangement (\(name.printable(maxBytes: 64))) is not written: \(format.title) holds none"
+    }
+
+    /// A line about the titles and flags of sound and subtitles; nil without any.
+    private static func tracksLoss(_ source: MediaReader, because reason: String) -> String? {
+        let tracks = source.otherStreams.filter { track in
+            guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else {
+                return false
+            }
+            return track.title != nil || !track.flags.subtracting([.shown]).isEmpty
         }
-        return notes.compactMap { $0 }
+        guard !tracks.isEmpty else { return nil }
+        let list = tracks.prefix(4).map { "\($0.index)" }.joined(separator: ", ")
+        return
+            "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.
-    static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
+    ///
+    /// - Parameter title: the title, which libavformat does not read of .mov and .mp4.
+    static func trackMetadata(
+        from source: AVStream, to target: UnsafeMutablePointer<AVStream>, title: String? = nil
+    ) {
         target.pointee.disposition = source.disposition
+        if let title { av_dict_set(&target.pointee.metadata, "title", title, 0) }
         av_dict_copy(&target.pointee.metadata, source.metadata, 0)
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
     }
@@ -133,8 +216,14 @@ enum FileCopy {
 
     /// Puts a chapter without a title before the first one, if that begins later than the file: the chapters of a movie are a
     /// track whose first sample begins with it.
+    ///
+    /// Chapters without a title get an empty one: the muxer skips others, and gives their times to the next.
     private static func fillChapters(of output: UnsafeMutablePointer<AVFormatContext>) {
         let count = Int(output.pointee.nb_chapters)
+        for index in 0..<count {
+            guard let chapter = output.pointee.chapters?[index] else { continue }
+            av_dict_set(&chapter.pointee.metadata, "title", "", AV_DICT_DONT_OVERWRITE)
+        }
         guard count > 0, let chapters = output.pointee.chapters, let first = chapters[0]?.pointee, first.start > 0,
             let filler = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
         else { return }

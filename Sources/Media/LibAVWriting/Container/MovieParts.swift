@@ -54,7 +54,9 @@ struct MovieParts {
         if track.isCopy { boxes.carried = carried }
         // QuickTime movies have no such brand.
         brands = boxes.isDolbyVision && !isQuickTime ? ["dby1"] : []
-        entries = SampleEntries(boxes, record, hvcC: track.hvcC, source: sourceBoxes, isQuickTime: isQuickTime)
+        entries = SampleEntries(
+            boxes, record, hvcC: track.hvcC, source: sourceBoxes, carried: FileContent.carriedTypes,
+            isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase
     }
@@ -94,12 +96,12 @@ struct MovieParts {
 
     /// Completes the file that the muxer has written.
     ///
-    /// - Parameter languages: of the tracks, in their order.
-    mutating func finish(_ descriptor: Int32, languages: [String?]) throws(BoxError) {
+    /// - Parameter properties: of the tracks, in their order.
+    mutating func finish(_ descriptor: Int32, _ properties: [TrackProperties]) throws(BoxError) {
         let parts = self
         try MovieFile.finish(descriptor, brands: brands) { movie throws(BoxError) in
             try parts.entries?.write(into: &movie, parts.annotations)
-            try TrackLanguages.write(languages, into: &movie)
+            try TrackProperties.write(properties, into: &movie)
             try parts.metadata.write(into: &movie, isQuickTime: parts.isQuickTime)
             try parts.writeTimedMetadata(into: &movie)
             if parts.lastHidden >= parts.lastShown, parts.shownEnd > 0 {

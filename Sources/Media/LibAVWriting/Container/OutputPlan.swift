@@ -14,7 +14,7 @@ public struct OutputPlan: Sendable {
     /// - Throws: `unsupported` where sound would be lost.
     public init(_ format: OutputFormat, source: MediaReader, edits: FileEdits = FileEdits()) throws(MediaError) {
         guard !format.isByteStream else {
-            (notes, conversions) = (MediaWriter.notesOfByteStream(source), [])
+            (notes, conversions) = (MediaWriter.notesOfByteStream(source, edits), [])
             return
         }
         // A writer writes nothing before its track is known.

@@ -73,7 +73,16 @@ struct StreamCopy {
     ) throws(MediaError) -> String? {
         switch treatment {
         case .leftOut(let reason): return reason
-        case .copied: return Self.add(track, input, output, format)
+        case .copied:
+            guard let source = input.stream(track.index)?.pointee,
+                let frames = ADTSFrames(track, source, for: format)
+            else { return Self.add(track, input, output, format) }
+            guard let target = avformat_new_stream(output, nil), frames.describe(target) else {
+                throw MediaError(.io, "\(input.path): out of memory")
+            }
+            FileCopy.trackMetadata(from: source, to: target, title: track.title)
+            converters[track.index] = frames
+            return nil
         case .converted(let codecs, let reason):
             guard let source = input.stream(track.index)?.pointee else { return "it has no parameters" }
             do throws(MediaError) {
@@ -82,7 +91,7 @@ struct StreamCopy {
                 guard let target = avformat_new_stream(output, nil), converter.describe(target) else {
                     throw MediaError(.io, "\(input.path): out of memory")
                 }
-                FileCopy.trackMetadata(from: source, to: target)
+                FileCopy.trackMetadata(from: source, to: target, title: track.title)
                 converters[track.index] = converter
                 return nil
             } catch {
@@ -108,7 +117,7 @@ struct StreamCopy {
             guard let target = avformat_new_stream(output, nil), converter.describe(target) else {
                 throw MediaError(.io, "\(input.path): out of memory")
             }
-            FileCopy.trackMetadata(from: source, to: target)
+            FileCopy.trackMetadata(from: source, to: target, title: track.title)
             converters[track.index] = converter
             return nil
         } catch {
@@ -144,7 +153,7 @@ struct StreamCopy {
         case .video: return stream.isPicture ? "pictures are not written" : "one video stream is written"
         case .data where stream.isTimecode: return "it does not count at the video's frame rate"
         case .data where stream.isTimedMetadata: return "\(format.title) cannot hold timed metadata"
-        case .data, .attachment: return "only audio, subtitles, timecodes and timed metadata are copied"
+        case .data, .attachment: return FileContent.copiedStreams
         }
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
             return "it has no parameters"
@@ -155,7 +164,7 @@ struct StreamCopy {
         else { return "out of memory" }
         target.pointee.codec_tag = tag(parameters, output)
         copy.pointee.time_base = source.time_base
-        FileCopy.trackMetadata(from: source, to: copy)
+        FileCopy.trackMetadata(from: source, to: copy, title: stream.title)
         return nil
     }
 

@@ -6,8 +6,8 @@ internal import HWDMetadata
 
 /// Converts one track to another codec: packets in, packets out, at the same times.
 protocol PacketConverter: AnyObject {
-    /// What is converted, in one line.
-    var note: String { get }
+    /// What is converted, in one line; nil where the sound or text is the same.
+    var note: String? { get }
     /// A warning about damage; nil without any.
     var warning: String? { get }
 

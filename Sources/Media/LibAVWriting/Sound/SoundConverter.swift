@@ -10,7 +10,7 @@ internal import HWDModel
 final class SoundConverter: PacketConverter {
     /// The codec of the packets that are made.
     let codec: SoundCodec
-    let note: String
+    let note: String?
     /// Packets that cannot be decoded; silence takes their place.
     private var damaged = 0
 

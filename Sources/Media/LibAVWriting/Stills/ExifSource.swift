@@ -33,20 +33,37 @@ public enum ExifSource {
         }
     }
 
-    /// APP1 of a JPEG file (Exif 2.32 4.7.2).
-    private static func jpeg(_ bytes: [UInt8]) -> [UInt8]? {
-        var place = 2
+    /// Whether a JPEG file has a gain map beside its picture: Ultra HDR's (XMP `hdrgm:`, in the picture that it is for), that of
+    /// ISO 21496-1 (APP2), or Apple's.
+    public static func hasGainMap(_ path: String) -> Bool {
+        guard let head = try? WholeFile.beginning(path, most: 2), head == [0xFF, 0xD8],
+            let bytes = try? WholeFile.beginning(path, most: maxBytes)
+        else { return false }
+        let marks: [(marker: UInt8, text: String)] = [
+            (0xE1, "hdrgm:Version"), (0xE1, "HDRGainMapVersion"), (0xE2, "urn:iso:std:iso:ts:21496:-1"),
+        ]
+        return segments(bytes).contains { marker, contents in
+            marks.contains { $0.marker == marker && contents.firstRange(of: $0.text.utf8) != nil }
+        }
+    }
+
+    /// The segments of a JPEG file before its samples (ITU-T T.81 B.1.1.4), with their markers.
+    private static func segments(_ bytes: [UInt8]) -> [(marker: UInt8, contents: ArraySlice<UInt8>)] {
+        var (place, segments) = (2, [(UInt8, ArraySlice<UInt8>)]())
         while place + 4 <= bytes.count, bytes[place] == 0xFF, bytes[place + 1] != 0xDA {
             let length = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
             let end = place + 2 + length
-            guard length >= 2, end <= bytes.count else { return nil }
-            let contents = bytes[(place + 4)..<end]
-            if bytes[place + 1] == 0xE1, contents.starts(with: Array("Exif".utf8) + [0, 0]) {
-                return Array(contents.dropFirst(6))
-            }
+            guard length >= 2, end <= bytes.count else { break }
+            segments.append((bytes[place + 1], bytes[(place + 4)..<end]))
             place = end
         }
-        return nil
+        return segments
+    }
+
+    /// APP1 of a JPEG file (Exif 2.32 4.7.2).
+    private static func jpeg(_ bytes: [UInt8]) -> [UInt8]? {
+        segments(bytes).first { $0.marker == 0xE1 && $0.contents.starts(with: Array("Exif".utf8) + [0, 0]) }
+            .map { Array($0.contents.dropFirst(6)) }
     }
 
     /// `eXIf` of a PNG file (PNG 3rd edition 11.3.4.5).

@@ -8,7 +8,7 @@ internal import HWDModel
 
 /// Converts a track of subtitles in text to the text of another container, cue by cue.
 final class TextConverter: PacketConverter {
-    let note: String
+    let note: String?
     /// Cues that cannot be read, or whose text cannot be written.
     private var damaged = 0
     /// Drawings that are left out.
@@ -94,7 +94,8 @@ final class TextConverter: PacketConverter {
         if damaged > 0 { faults.append("\(cues(damaged)) of \(track.description) cannot be converted") }
         if drawings > 0 { faults.append("drawings in \(cues(drawings)) of \(track.description) are left out") }
         if let excess = queue?.excess, excess > 0 {
-            faults.append("\(cues(excess)) of \(track.description) are left out: too many are shown at a time")
+            let verb = excess == 1 ? "is" : "are"
+            faults.append("\(cues(excess)) of \(track.description) \(verb) left out: too many are shown at a time")
         }
         return faults.isEmpty ? nil : "warning: \(faults.joined(separator: "; "))"
     }

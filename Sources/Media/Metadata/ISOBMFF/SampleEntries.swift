@@ -29,19 +29,22 @@ package struct SampleEntries: Sendable {
     private static let maxCount = 1024
 
     /// The first entry of a track; `source` has the boxes of the source's, nil without one.
+    ///
+    /// - Parameter carried: the types of boxes that a copy keeps.
     package init(
         _ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], source: [Box]?,
-        isQuickTime: Bool
+        carried: Set<FourCC>, isQuickTime: Bool
     ) {
         self.boxes = boxes
+        writtenTypes = carried.union(["clap", "pasp", "mdcv", "clli", "colr"])
         self.isQuickTime = isQuickTime
         entries = [Entry(hvcC: hvcC, boxes: source, sets: Self.sets(record))]
     }
 
     /// Types of boxes that an entry has from the source.
-    private static let writtenTypes = SourceBoxes.carriedTypes.union(["clap", "pasp", "mdcv", "clli", "colr"])
+    private let writtenTypes: Set<FourCC>
 
-    private static func written(_ boxes: [Box]?) -> [Box] { boxes?.filter { writtenTypes.contains($0.type) } ?? [] }
+    private func written(_ boxes: [Box]?) -> [Box] { boxes?.filter { writtenTypes.contains($0.type) } ?? [] }
 
     private static func sets(_ record: DecoderConfigurationRecord) -> Set<[UInt8]> {
         Set(CopiedParameterSets(record.nalUnits).units)
@@ -61,7 +64,7 @@ package struct SampleEntries: Sendable {
         } else if let known = entries.firstIndex(where: {
             // Records of the same parameter sets may differ in order and in messages, which matter in a source's own.
             configuration.boxes == nil && $0.sets == sets
-                || $0.hvcC == configuration.hvcC && Self.written($0.boxes) == Self.written(configuration.boxes)
+                || $0.hvcC == configuration.hvcC && written($0.boxes) == written(configuration.boxes)
         }) {
             number = known + 1
         } else {
@@ -98,6 +101,7 @@ package struct SampleEntries: Sendable {
             chunks.write(into: &table)
         }
         try boxes.writeSize(into: &movie.children[index])
+        boxes.writeProjectionText(into: &movie.children[index])
     }
 
     private func write(intoList list: inout Box, _ annotations: PictureAnnotations?) throws(BoxError) {
@@ -134,9 +138,11 @@ package struct SampleEntries: Sendable {
         bytes.appendBigEndian(height)
         box.fields.replaceSubrange(24..<28, with: bytes)
         if let source = entry.boxes {
-            box.children.removeAll { Self.writtenTypes.contains($0.type) }
-            box.children += source.filter { Self.writtenTypes.contains($0.type) && $0.type != "colr" }
+            box.children.removeAll { writtenTypes.contains($0.type) }
+            box.children += source.filter { writtenTypes.contains($0.type) && $0.type != "colr" }
+            // A profile is behind the code points, as in the first entry.
             if let color = source.lazy.compactMap({ colorBox($0, entry) }).first { box.children.append(color) }
+            box.children += source.filter { $0.type == "colr" && !Self.hasPoints($0) }
         } else {
             if size != (boxes.codedWidth, boxes.codedHeight) { box.children.removeAll { $0.type == "clap" } }
             if let sps = entry.sps, let points = sps.colourDescription { adapt(&box, to: points, sps.isFullRange) }
@@ -146,25 +152,29 @@ package struct SampleEntries: Sendable {
     /// Changes the color of an entry whose parameter sets change within its source's samples.
     private func adapt(_ box: inout Box, to points: VUIColorDescription, _ isFullRange: Bool) {
         let unspecified: [UInt8] = [0, 2]
-        let color = box.first("colr")
+        let place = box.children.firstIndex { $0.type == "colr" && Self.hasPoints($0) }
+        let color = place.map { box.children[$0] }
         let oldTransfer = color.map { Array($0.fields.dropFirst(6).prefix(2)) } ?? unspecified
-        if let color {
+        if let color, let place {
             let type = Array(color.fields.prefix(4))
             // nclx has the range, nclc has not.
             let range: [UInt8] = type == Array("nclx".utf8) ? [isFullRange ? 0x80 : 0] : []
-            box.put(Box("colr", type + points.bytes + range))
+            box.children[place] = Box("colr", type + points.bytes + range)
         }
         guard oldTransfer != Array(points.bytes[2..<4]) else { return }
         // They describe pictures of the former transfer function.
         box.children.removeAll { ["mdcv", "clli", "dvcC", "dvvC", "dvwC"].contains($0.type) }
     }
 
+    /// Whether a `colr` has code points, not an ICC profile.
+    private static func hasPoints(_ box: Box) -> Bool {
+        let forms: [FourCC?] = ["nclc", "nclx"]
+        return forms.contains(box.fields.fourCC(at: 0))
+    }
+
     /// A source's `colr` in the form of this file: `nclc` in .mov, `nclx`, which has the range too, in .mp4.
     private func colorBox(_ box: Box, _ entry: Entry) -> Box? {
-        let forms: [FourCC?] = ["nclc", "nclx"]
-        guard box.type == "colr", forms.contains(box.fields.fourCC(at: 0)), box.fields.count >= 10 else {
-            return nil
-        }
+        guard box.type == "colr", Self.hasPoints(box), box.fields.count >= 10 else { return nil }
         let points = Array(box.fields[4..<10])
         if isQuickTime { return Box("colr", Array("nclc".utf8) + points) }
         let isFullRange = box.fields.count > 10 ? box.fields[10] & 0x80 != 0 : entry.sps?.isFullRange ?? false

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDBoxes
+internal import HWDModel
 
 /// The contents of a .mov or .mp4 input's boxes that libavformat does not report.
 package struct SourceBoxes {
@@ -24,13 +25,62 @@ package struct SourceBoxes {
         return TrackAnnotations(table, subLayers: subLayers)
     }
 
-    /// The boxes of a track's first sample entry that a copy keeps: those that libavformat's muxer does not write.
-    package func carried(track: Int32) -> [Box] {
-        sampleEntry(track: track)?.children.filter { Self.carriedTypes.contains($0.type) } ?? []
+    /// The boxes of these types in the sample entry of a track's first sample.
+    package func entryBoxes(track: Int32, _ types: Set<FourCC>) -> [Box] {
+        sampleEntry(track: track)?.children.filter { types.contains($0.type) } ?? []
     }
 
-    /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
-    package static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+    /// The ICC profile of a track (`colr` of type `prof` or `rICC`, ISO/IEC 14496-12 12.1.5); nil without one.
+    package func profile(track: Int32) -> [UInt8]? {
+        let forms: [FourCC?] = ["prof", "rICC"]
+        return entryBoxes(track: track, ["colr"]).first { forms.contains($0.fields.fourCC(at: 0)) }
+            .map { Array($0.fields.dropFirst(4)) }.flatMap { $0.isEmpty || $0.count > Self.maxProfile ? nil : $0 }
+    }
+
+    private static let maxProfile = 4 << 20
+
+    /// The description of a track's projection in the first version of Google's format, which is no box of a sample entry.
+    package func projectionText(track: Int32) -> Box? {
+        box(track: track)?.children.first { Projection.isText($0) }
+    }
+
+    /// The title of a track, from its user data; nil without one.
+    package func title(track: Int32) -> String? {
+        userData(box(track: track)).first { $0.type == "name" }
+            .map { String(decoding: $0.fields.prefix(Self.maxTitle).prefix { $0 != 0 }, as: UTF8.self).printable() }
+            .flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private static let maxTitle = 1 << 12
+
+    /// The boxes of the user data of a movie or track; none where they are damaged.
+    private func userData(_ parent: Box?) -> [Box] {
+        guard let data = parent?.first("udta") else { return [] }
+        var (list, boxes) = (BoxList(data.fields[...]), [Box]())
+        while let (header, body) = try? list.next() { boxes.append(Box(header.type, Array(body))) }
+        return boxes
+    }
+
+    /// The types of a movie's boxes, by place.
+    package struct BoxTypes {
+        package var entry: [FourCC] = []
+        package var track: [FourCC] = []
+        package var movie: [FourCC] = []
+        package var userData: [FourCC] = []
+    }
+
+    /// All types of boxes in the sample entry and the box of a track, in the movie box and in the user data of both.
+    package func types(track: Int32) -> BoxTypes {
+        let track = box(track: track)
+        var types = BoxTypes()
+        types.entry =
+            track.map { Int32($0.trackID ?? 0) }.flatMap { sampleEntry(track: $0) }?.children.map(\.type) ?? []
+        types.track = track?.children.filter { !Projection.isText($0) }.map(\.type) ?? []
+        types.movie = movie.children.map(\.type)
+        // International text has types of its own, which begin with a copyright sign.
+        types.userData = (userData(movie) + userData(track)).map(\.type).filter { $0.rawValue >> 24 != 0xA9 }
+        return types
+    }
 
     /// Whether samples of a track are encrypted: entries of other types, or with a scheme (ISO/IEC 14496-12 8.12).
     package func isEncrypted(track: Int32) -> Bool {

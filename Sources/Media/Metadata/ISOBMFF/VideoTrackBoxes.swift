@@ -14,6 +14,8 @@ package struct VideoTrackBoxes: Hashable, Sendable {
     private let contentLight: [UInt8]?
     private let ambientViewing: [UInt8]?
     private let dolbyVision: [UInt8]?
+    private let projection: [Box]
+    private let profile: [UInt8]?
     /// Boxes of the source's sample entry that a copy keeps.
     package var carried: [Box] = []
 
@@ -54,6 +56,7 @@ package struct VideoTrackBoxes: Hashable, Sendable {
         contentLight = track.contentLight
         ambientViewing = track.ambientViewing
         dolbyVision = track.dolbyVision
+        (projection, profile) = (track.projection, track.profile)
     }
 
     /// Writes the boxes into a sample entry.
@@ -68,8 +71,16 @@ package struct VideoTrackBoxes: Hashable, Sendable {
             entry.put(box)
         }
         if let ambientViewing { entry.put(Box("amve", ambientViewing)) }
+        for box in projection where !Projection.isText(box) { entry.put(box) }
+        // Behind the code points: libavformat's muxer writes those, and later entries change them.
+        if let profile { entry.children.append(Box("colr", Array("prof".utf8) + profile)) }
         for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
         placeDolbyVision(in: &entry)
+    }
+
+    /// Writes the projection's description in text into a `trak`.
+    func writeProjectionText(into track: inout Box) {
+        for box in projection where Projection.isText(box) { track.children.append(box) }
     }
 
     /// Whether the track is declared as Dolby Vision.

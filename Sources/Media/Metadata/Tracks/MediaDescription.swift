@@ -63,6 +63,11 @@ public struct VideoDescription: Hashable, Sendable {
     public var ambientViewing: [UInt8]?
     /// Dolby Vision's configuration record, 24 bytes as in `dvcC`, `dvvC` and `dvwC`; nil when the file has none.
     public var dolbyVision: [UInt8]?
+    /// How the picture is mapped to a sphere and where two views are in it, as boxes of a sample entry (`sv3d`, `st3d`); none
+    /// for pictures that are shown as they are.
+    package var projection: [Box] = []
+    /// The ICC profile of the samples; nil when the file has none.
+    public var profile: [UInt8]?
 
     /// Describes a stream without an aperture, an ambient viewing environment and Dolby Vision.
     package init(
@@ -110,6 +115,29 @@ public struct VideoDescription: Hashable, Sendable {
     }
 }
 
+/// What a track of sound or subtitles is for.
+package enum TrackFlag: String, CaseIterable, Hashable, Sendable {
+    /// Shown unless another is chosen; of subtitles.
+    case shown = "shown by default"
+    case forced
+    case hearingImpaired = "for the hearing impaired"
+    case visualImpaired = "for the visually impaired"
+    case commentary, dubbed
+
+    /// The value of a `kind` box with the roles of DASH (ISO/IEC 14496-12 8.10.4, ISO/IEC 23009-1 5.8.5.5), as
+    /// libavformat's muxer of .mp4 writes it; nil for what is a flag of the track's header.
+    package var role: String? {
+        switch self {
+        case .shown: nil
+        case .forced: "forced-subtitle"
+        case .hearingImpaired: "caption"
+        case .visualImpaired: "description"
+        case .commentary: "commentary"
+        case .dubbed: "dub"
+        }
+    }
+}
+
 /// A stream of the input other than the video that is decoded.
 public struct OtherStream: Hashable, Sendable {
     /// The kind of a stream's contents.
@@ -137,6 +165,10 @@ public struct OtherStream: Hashable, Sendable {
     package var isOfOtherProgram = false
     /// Whether its samples are encrypted.
     package var isEncrypted = false
+    /// Its title; nil without one.
+    package var title: String?
+    /// What it is for.
+    package var flags: Set<TrackFlag> = []
     /// Audio samples per second, and channels; nil when not known, and for other contents.
     package var sampleRate: Int?
     package var channels: Int?

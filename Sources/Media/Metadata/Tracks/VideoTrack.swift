@@ -31,6 +31,11 @@ public struct VideoTrack: Hashable, Sendable {
     /// The body of a `dvcC`, `dvvC` or `dvwC` box, Dolby Vision's 24-byte configuration record; nil writes none.
     public var dolbyVision: [UInt8]?
 
+    /// How the picture is mapped to a sphere and where two views are in it, as boxes of a sample entry (`sv3d`, `st3d`).
+    package var projection: [Box] = []
+    /// The ICC profile of the samples, written as `colr`; nil writes none.
+    public var profile: [UInt8]?
+
     /// Whether frames hold two fields, whose lines alternate.
     public var isInterlaced = false
     /// The order of the fields, written as `fiel`; nil where it is not known.
@@ -65,6 +70,7 @@ public struct VideoTrack: Hashable, Sendable {
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
         (ambientViewing, dolbyVision) = (video.ambientViewing, video.dolbyVision)
+        (projection, profile) = (video.projection, video.profile)
         (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

@@ -68,8 +68,10 @@ extension LibAVSource {
                 (video.averageFrameRate, video.baseFrameRate, video.timeBase) = (rate, rate, ticks)
             }
             video.leadingUnits = leadingUnits
-            video.cleanAperture = boxes?
-                .cleanAperture(track: stream.id, width: video.width, height: video.height)
+            video.cleanAperture =
+                boxes?.cleanAperture(track: stream.id, width: video.width, height: video.height)
+                ?? demuxer.matroska?.aperture(
+                    demuxer.videoIndex, width: video.width, height: video.height)
             if let rereadable { Self.addFirstPicture(&video, rereadable, demuxer, parameters) }
             self.video = video
         }
@@ -112,6 +114,7 @@ extension LibAVSource {
             demuxer.otherStreams.map { other in
                 guard let boxes, let track = demuxer.stream(other.index)?.pointee.id else { return other }
                 var other = other
+                other.title = other.title ?? boxes.title(track: track)
                 other.isEncrypted = other.isEncrypted || boxes.isEncrypted(track: track)
                 other.isTimedMetadata =
                     other.content == .data && !other.isTimecode && !other.isChapterTitles
@@ -149,7 +152,7 @@ extension LibAVSource {
             }
             return OtherLayers.name(
                 HEVCConfiguration(parameters.configuration).nalUnits,
-                hasLayeredRecord: boxes?.carried(track: stream.id).contains { $0.type == "lhvC" } ?? false)
+                hasLayeredRecord: boxes?.entryBoxes(track: stream.id, ["lhvC"]).isEmpty == false)
         }
 
         /// The video stream.

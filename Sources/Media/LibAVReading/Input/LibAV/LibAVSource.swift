@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDBoxes
+internal import HWDEdits
 internal import HWDHEVC
 internal import HWDLibAV
 package import HWDMetadata
@@ -15,6 +16,8 @@ package final class LibAVSource: InputReader {
     let warnings: [String]
     /// Boxes of the video's first sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
+    /// What the file holds that nothing here knows, by its type.
+    let unknownContents: [String]
     /// The boxes of tracks of timed metadata by stream number.
     package let timedMetadata: [Int: TimedMetadataBoxes]
     /// The end of the video's edit list in seconds; nil without one.
@@ -70,12 +73,14 @@ package final class LibAVSource: InputReader {
         sampleEntries = opening.sampleEntries
         entryRuns = opening.boxes?.entryRuns(track: opening.stream.id) ?? []
         carriedBoxes =
-            opening.boxes?.carried(track: opening.stream.id)
+            opening.boxes?.entryBoxes(track: opening.stream.id, FileContent.carriedTypes)
             ?? [DolbyVisionBox.make(opening.stream)].compactMap { $0 }
+        unknownContents = opening.unknownContents
         timedMetadata = opening.timedMetadata
         editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         video.addMetadata(of: carriedBoxes)
+        video.addProjection(opening.stream, opening.boxes)
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDBoxes
+import Testing
+
+@testable import hwctl_media
+
+extension EndToEndFaults {
+    /// What files hold beside pictures and sound: kept, or named; judged by ffprobe and ffmpeg.
+    @Suite struct FileContents: CommandSuite {
+        let server: TestDaemon
+
+        init() throws { server = try TestDaemon() }
+
+        private static let encode = ["encode", "--preset", "ultrafast", "--verify"]
+
+        /// Encodes; `--verify` makes a loss that is neither expected nor asked for an error.
+        @discardableResult
+        private func encode(_ arguments: String..., status: Int32 = 0) throws -> Finished {
+            let run = try Programs.hwctl(Self.encode + arguments, socket: server.socket)
+            try #require(run.status == status, "\(arguments): \(run.errors)")
+            return run
+        }
+
+        /// Runs ffmpeg with a second of pictures as its first input.
+        private func clip(_ name: String, _ arguments: String...) throws -> String {
+            let pictures = ["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=1"]
+            let codec = ["-c:v", "libx264", "-preset", "ultrafast"]
+            try Programs.tool("ffmpeg", pictures + arguments + codec + [path(name)])
+            return path(name)
+        }
+
+        private func probe(_ name: String, _ selection: String, _ entries: String) throws -> [String] {
+            let form = "default=noprint_wrappers=1:nokey=1"
+            let text = try Programs.tool(
+                "ffprobe",
+                ["-v", "error", "-select_streams", selection, "-show_entries", entries, "-of", form, path(name)]
+            ).text
+            return text.split(separator: "\n").map(String.init)
+        }
+
+        private func sideData(_ name: String) throws -> Set<String> {
+            try Set(probe(name, "v", "stream_side_data=side_data_type"))
+        }
+
+        /// Changes the boxes of the video's sample entry of a movie whose index is at its end.
+        private func edit(_ name: String, _ entry: FourCC, _ boxes: [Box], ofTrack track: [Box] = []) throws {
+            let url = URL(filePath: path(name))
+            let bytes = try [UInt8](Data(contentsOf: url))
+            var (list, rest, tree) = (BoxList(bytes[...]), [UInt8](), Box?.none)
+            while let (header, body) = try list.next() {
+                if header.type == "moov" {
+                    tree = try Box.parse(Box("moov", Array(body)).bytes[...]).first
+                } else {
+                    rest += Box(header.type, Array(body)).bytes
+                }
+            }
+            var movie = try #require(tree)
+            try movie.edit(["trak", "mdia", "minf", "stbl", "stsd", entry]) { (box) throws(BoxError) in
+                box.children += boxes
+            }
+            try movie.edit(["trak"]) { (box) throws(BoxError) in box.children += track }
+            try Data(rest + movie.bytes).write(to: url)
+        }
+
+        private static func full(_ type: FourCC, _ body: [UInt8]) -> Box { Box(type, [0, 0, 0, 0] + body) }
+
+        private static var sphere: [Box] {
+            let shape = full("equi", [UInt8](repeating: 0, count: 16))
+            let pose = full("prhd", [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+            let projection = Box("proj", pose.bytes + shape.bytes)
+            return [
+                full("st3d", [1]), Box("sv3d", full("svhd", Array("test".utf8) + [0]).bytes + projection.bytes),
+            ]
+        }
+
+        @Test(
+            "A 360° projection is kept, named where the format has none, and left out where the picture is cropped")
+        func projection() throws {
+            let expected: Set = ["Stereo 3D", "Spherical Mapping"]
+            let input = try clip("in.mp4")
+            try edit("in.mp4", "avc1", Self.sphere)
+            #expect(try sideData("in.mp4") == expected)
+            for ending in ["mp4", "mov", "mkv"] {
+                try encode(input, path("out.\(ending)"))
+                try #expect(probe("out.\(ending)", "v", "stream_side_data=yaw") == ["10"])
+            }
+            // libavformat's Matroska has the arrangement as text, too.
+            #expect(try sideData("out.mp4") == expected && sideData("out.mkv") == expected)
+            try encode(path("out.mkv"), path("back.mp4"))
+            #expect(try sideData("back.mp4") == expected)
+            try hwctl("encode", "--copy", "--verify", path("out.mp4"), path("copy.mp4"))
+            #expect(try sideData("copy.mp4") == expected)
+            let stream = try encode(input, path("out.ts"))
+            #expect(stream.errors.contains("projection or 3D arrangement is not written: MPEG-TS holds none"))
+            let cropped = try encode("--crop", "48:32:0:0", input, path("cropped.mp4"))
+            #expect(cropped.errors.contains("because the picture is cropped or turned"), "\(cropped.errors)")
+            #expect(try sideData("cropped.mp4").isEmpty)
+        }
+
+        @Test("The first version's text about a sphere is kept, and the boxes of the second are added")
+        func firstVersion() throws {
+            let id: [UInt8] = [
+                0xFF, 0xCC, 0x82, 0x63, 0xF8, 0x55, 0x4A, 0x93, 0x88, 0x14, 0x58, 0x7A, 0x02, 0x52, 0x1F, 0xDD,
+            ]
+            let text = """
+                <?xml version="1.0"?><rdf:SphericalVideo xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" \
+                xmlns:GSpherical="http://ns.google.com/videos/1.0/spherical/"><GSpherical:Spherical>true\
+                </GSpherical:Spherical><GSpherical:Stitched>true</GSpherical:Stitched><GSpherical:StitchingSoftware>\
+                none</GSpherical:StitchingSoftware><GSpherical:ProjectionType>equirectangular</GSpherical:ProjectionType></rdf:SphericalVideo>
+                """
+            let input = try clip("in.mp4")
+            try edit("in.mp4", "avc1", [], ofTrack: [Box("uuid", id + Array(text.utf8))])
+            #expect(try sideData("in.mp4") == ["Spherical Mapping"])
+            let run = try encode(input, path("out.mp4"))
+            #expect(!run.errors.contains("types are not known"), "\(run.errors)")
+            let written = try Data(contentsOf: URL(filePath: path("out.mp4")))
+            for part in [Data(id) + Data(text.utf8), Data("sv3d".utf8)] { #expect(written.range(of: part) != nil) }
+        }
+
+        @Test("An ICC profile of the video is kept, and left out where the colors change")
+        func profile() throws {
+            var profile = [UInt8](repeating: 0, count: 132)
+            profile.replaceSubrange(0..<4, with: [0, 0, 0, 132])
+            profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+            let input = try clip("in.mov", "-pix_fmt", "yuv420p")
+            try edit("in.mov", "avc1", [Box("colr", Array("prof".utf8) + profile)])
+            for (ending, line) in [("mov", nil), ("mp4", nil), ("mkv", "is not written: Matroska holds none")] {
+                let run = try encode(input, path("out.\(ending)"))
+                if let line { #expect(run.errors.contains("the ICC profile of the video \(line)")) }
+                #expect(try sideData("out.\(ending)") == (line == nil ? ["ICC Profile"] : []))
+            }
+            try hwctl("encode", "--copy", "--verify", path("out.mov"), path("copy.mov"))
+            #expect(try sideData("copy.mov") == ["ICC Profile"])
+            let run = try encode("--hdr", "pq", input, path("pq.mov"))
+            #expect(run.errors.contains("left out: the ICC profile of the video, because the colors are changed"))
+            #expect(try sideData("pq.mov").isEmpty)
+        }
+
+        @Test(
+            "Titles and flags of tracks are kept, and subtitles that are off stay off", arguments: ["mov", "mp4"])
+        func tracks(_ ending: String) throws {
+            try Data("1\n00:00:00,200 --> 00:00:00,800\nforced\n\n".utf8).write(to: URL(filePath: path("in.srt")))
+            let sound = ["-f", "lavfi", "-i", "sine=440:duration=1"]
+            let input = try clip(
+                "in.mkv", sound[0], sound[1], sound[2], sound[3], "-i", path("in.srt"), "-i", path("in.srt"),
+                "-map",
+                "0", "-map", "1", "-map", "2", "-map", "3", "-c:a", "aac", "-c:s", "srt", "-metadata:s:a:0",
+                "title=Commentary", "-metadata:s:s:0", "title=Forced", "-disposition:s:0", "forced",
+                "-disposition:s:1",
+                "hearing_impaired")
+            try encode(input, path("out.\(ending)"))
+            let flags = "stream_disposition=default,forced,hearing_impaired"
+            #expect(try probe("out.\(ending)", "s", flags) == ["0", "1", "0", "0", "0", "1"])
+            // libavformat 5.1 does not read titles of .mov and .mp4; what it writes from them is read by all.
+            try encode(path("out.\(ending)"), path("back.mkv"))
+            #expect(try probe("back.mkv", "a", "stream_tags=title") == ["Commentary"])
+            #expect(try probe("back.mkv", "s", "stream_tags=title") == ["Forced"])
+            #expect(try probe("back.mkv", "s", flags) == ["0", "1", "0", "0", "0", "1"])
+            let stream = try hwctl("encode", "--preset", "ultrafast", "--subtitle", "none", input, path("out.ts"))
+            #expect(stream.errors.contains("titles and flags of tracks are not written"), "\(stream.errors)")
+        }
+
+        /// Replaces bytes of the same length once.
+        private func patch(_ name: String, _ old: [UInt8], with new: [UInt8]) throws {
+            try #require(old.count == new.count)
+            let url = URL(filePath: path(name))
+            var bytes = try Data(contentsOf: url)
+            bytes.replaceSubrange(try #require(bytes.range(of: Data(old))), with: new)
+            try bytes.write(to: url)
+        }
+
+        @Test("Matroska's crop becomes a clean aperture, and is named where it cannot be written")
+        func crop() throws {
+            let input = try clip("in.mkv", "-aspect", "3:1")
+            // DisplayWidth 2, DisplayHeight … and DisplayUnit become PixelCropTop and PixelCropBottom (RFC 9559 5.1.4.1.28).
+            let url = URL(filePath: input)
+            var bytes = try Data(contentsOf: url)
+            let place = try #require(bytes.range(of: Data([0x54, 0xB0, 0x81])))
+            let crop: [UInt8] = [0x54, 0xBB, 0x81, 8, 0x54, 0xAA, 0x81, 16, 0xEC, 0x82, 0, 0]
+            bytes.replaceSubrange(place.lowerBound..<place.lowerBound + crop.count, with: crop)
+            try bytes.write(to: url)
+            try encode(input, path("out.mov"))
+            let report = try hwctl("info", "--json", path("out.mov"))
+            #expect(report.text.contains("\"clean_aperture\""))
+            #expect(try hwctl("info", path("out.mov")).text.contains("40"))
+            let run = try encode(input, path("out.mkv"))
+            #expect(run.errors.contains("cannot crop single samples: it shows 96x64, not 96x40"), "\(run.errors)")
+        }
+
+        @Test("WebVTT as mkvmerge stores it is kept and converted", arguments: ["mkv", "mov"])
+        func webVTT(_ ending: String) throws {
+            try Data("1\n00:00:00,200 --> 00:00:00,800\n<i>Hi</i> there\n\n".utf8)
+                .write(to: URL(filePath: path("in.srt")))
+            let input = try clip("in.mkv", "-i", path("in.srt"), "-map", "0", "-map", "1", "-c:s", "srt")
+            // The language, the flag and the codec of the track become a longer name of a codec.
+            let old: [UInt8] = [0x22, 0xB5, 0x9C, 0x83] + Array("und".utf8) + [0x88, 0x81, 0, 0x86, 0x8B]
+            let new: [UInt8] = [0x88, 0x81, 0, 0xEC, 0x83, 0, 0, 0, 0x86, 0x8D]
+            try patch("in.mkv", old + Array("S_TEXT/UTF8".utf8), with: new + Array("S_TEXT/WEBVTT".utf8))
+            try encode(input, path("out.\(ending)"))
+            let cues = try Programs.tool(
+                "ffmpeg", ["-v", "error", "-i", path("out.\(ending)"), "-map", "0:s", "-f", "webvtt", "-"]
+            ).text
+            #expect(cues.contains("00:00.200 --> 00:00.800"), "\(cues)")
+            #expect(cues.contains("<i>Hi</i> there"), "\(cues)")
+        }
+
+        @Test("AAC of MPEG-TS is copied into Matroska without its headers, into a pipe too")
+        func headersOfAAC() throws {
+            let input = try clip("in.ts", "-f", "lavfi", "-i", "sine=440:duration=1", "-c:a", "aac")
+            func sound(_ name: String) throws -> String {
+                try Programs.tool("ffmpeg", ["-v", "error", "-i", path(name), "-map", "0:a", "-f", "md5", "-"]).text
+            }
+            try encode(input, path("out.mkv"))
+            #expect(try sound("out.mkv") == sound("in.ts"))
+            let piped = try hwctl("encode", "--preset", "ultrafast", input, "-", "--to", "matroska")
+            try Data(piped.output).write(to: URL(filePath: path("piped.mkv")))
+            #expect(try sound("piped.mkv") == sound("in.ts"))
+        }
+
+        @Test("Boxes of unknown types are named")
+        func unknownTypes() throws {
+            let input = try clip("in.mp4")
+            try edit("in.mp4", "avc1", [Box("abcd", [1])], ofTrack: [Box("efgh", [2])])
+            let run = try encode(input, path("out.mp4"))
+            #expect(run.errors.contains("types are not known: abcd (sample entry), efgh (track)"), "\(run.errors)")
+            let receipt = try hwctl("verify", "--explain", input, path("out.mp4"))
+            #expect(receipt.text.contains("boxes and side data of unknown types are not copied"))
+        }
+
+        @Test("The table of contents is the document's")
+        func table() throws {
+            let document = try String(contentsOfFile: Programs.repository("docs/contents.md"), encoding: .utf8)
+            #expect(document.contains(ContentTable.markdown))
+            let run = try hwctl("verify", "--explain")
+            #expect(run.text.contains("projection") && run.text.contains("sv3d"))
+        }
+
+        @Test("Several frames of speech in a sample are all kept", arguments: ["mov", "mp4"])
+        func speech(_ ending: String) throws {
+            let input = try AMRClip.make(pictures: clip("pictures.mp4"), framesOfSample: 5, in: path("in.3gp"))
+            try encode(input, path("out.\(ending)"))
+            let duration = try #require(Double(probe("out.\(ending)", "a", "stream=duration").first ?? ""))
+            #expect(abs(duration - 3) < 0.05)
+        }
+
+        @Test("Sound that overlaps where files were joined is cut once, with a line")
+        func seam() throws {
+            for (number, frequency) in [(1, 300), (2, 600)] {
+                _ = try clip(
+                    "\(number).ts", "-f", "lavfi", "-i", "sine=\(frequency):duration=1.2:sample_rate=44100", "-c:a",
+                    "aac")
+            }
+            let joined = try ["1.ts", "2.ts"].map { try Data(contentsOf: URL(filePath: path($0))) }.reduce(
+                Data(), +)
+            try joined.write(to: URL(filePath: path("in.ts")))
+            try hwctl("encode", "--preset", "ultrafast", path("in.ts"), path("out.mov"))
+            let durations = try probe("out.mov", "a", "stream=duration").compactMap(Double.init)
+            #expect(durations.count == 1 && durations.allSatisfy { (1.9...2.5).contains($0) }, "\(durations)")
+        }
+
+        @Test("A transport stream whose PIDs change keeps its first program, and the rest is named")
+        func changedPIDs() throws {
+            for number in 1...2 {
+                _ = try clip(
+                    "\(number).ts", "-f", "lavfi", "-i", "sine=300:duration=1", "-c:a", "aac", "-mpegts_start_pid",
+                    "\(number * 256)")
+            }
+            let joined = try ["1.ts", "2.ts"].map { try Data(contentsOf: URL(filePath: path($0))) }.reduce(
+                Data(), +)
+            try joined.write(to: URL(filePath: path("in.ts")))
+            let run = try hwctl("encode", "--preset", "ultrafast", path("in.ts"), path("out.mov"))
+            #expect(run.errors.contains("stream 2 (video, h264) is not copied"), "\(run.errors)")
+            #expect(try probe("out.mov", "v", "stream=nb_frames") == ["25"])
+            #expect(try Probe(path("out.mov")).audioCodecs() == ["aac"])
+        }
+
+        @Test("TTA, which libavformat writes damaged, is converted without loss")
+        func trueAudio() throws {
+            let input = try clip(
+                "in.mkv", "-f", "lavfi", "-i", "sine=440:duration=1:sample_rate=48000", "-c:a", "tta")
+            try hwctl("encode", "--preset", "ultrafast", input, path("out.mkv"))
+            func samples(_ name: String) throws -> [UInt8] {
+                try Programs.tool("ffmpeg", ["-v", "error", "-i", path(name), "-map", "0:a", "-f", "s16le", "-"])
+                    .output
+            }
+            #expect(try samples("out.mkv") == samples("in.mkv"))
+        }
+
+        @Test("Pictures that are single fields are named as such")
+        func codedFields() throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x128:rate=50:duration=0.4", "-vf",
+                    "interlace=scan=tff,separatefields", "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params",
+                    "interlace=1:log-level=none", path("in.hevc"),
+                ])
+            let run = try hwctl("encode", "--preset", "ultrafast", path("in.hevc"), path("out.mov"))
+            #expect(run.errors.contains("each picture of the source is one field"), "\(run.errors)")
+        }
+
+        @Test("A start within an open group of pictures is no damage")
+        func openGroup() throws {
+            let input = try clip(
+                "in.mp4", "-x264-params", "keyint=10:open-gop=1:bframes=3:scenecut=0")
+            let run = try hwctl("encode", "--preset", "ultrafast", "--start", "0.5", input, path("out.mov"))
+            #expect(!run.errors.contains("damaged"), "\(run.errors)")
+            #expect(try probe("out.mov", "v", "stream=nb_frames") == ["12"])
+        }
+
+        @Test("The telemetry of an action camera is kept in movies and named elsewhere")
+        func telemetry() throws {
+            let input = try clip("in.mov", "-metadata", "timecode=00:00:00:00")
+            // The timecode's track becomes one of another maker's.
+            for (old, new) in [("tmcd", "gpmd")] {
+                let url = URL(filePath: input)
+                var bytes = try Data(contentsOf: url)
+                let places = bytes.ranges(of: Data(old.utf8))
+                // The sample entry's alone: its type is behind the box "stsd", its version, flags, count and size.
+                let entry = try #require(bytes.ranges(of: Data("stsd".utf8)).last?.upperBound.advanced(by: 12))
+                #expect(places.contains { $0.lowerBound == entry })
+                bytes.replaceSubrange(entry..<entry + 4, with: Data(new.utf8))
+                let handler = try #require(bytes.range(of: Data("mhlrtmcd".utf8)))
+                bytes.replaceSubrange(handler, with: Data("mhlrmeta".utf8))
+                try bytes.write(to: url)
+            }
+            try hwctl("encode", "--preset", "ultrafast", input, path("out.mov"))
+            #expect(try probe("out.mov", "d", "stream=codec_tag_string") == ["gpmd"])
+            let run = try hwctl("encode", "--preset", "ultrafast", input, path("out.mkv"))
+            #expect(run.errors.contains("stream 1 (data, gpmd) is not copied"), "\(run.errors)")
+        }
+    }
+}
+
+/// A .3gp as old phones write it: AMR sound with several frames in each sample (3GPP TS 26.244 6.7).
+private enum AMRClip {
+    static func make(pictures: String, framesOfSample count: Int, in path: String) throws -> String {
+        let bytes = try [UInt8](Data(contentsOf: URL(filePath: pictures)))
+        var (list, rest, tree) = (BoxList(bytes[...]), [UInt8](), Box?.none)
+        while let (header, body) = try list.next() {
+            if header.type == "moov" {
+                tree = try Box.parse(Box("moov", Array(body)).bytes[...]).first
+            } else {
+                rest += Box(header.type, Array(body)).bytes
+            }
+        }
+        var movie = try #require(tree)
+        let frame: [UInt8] = [0x3C] + (0..<31).map { UInt8($0 * 37 & 255) }
+        let (total, samples) = (150, 150 / count)
+        let sound = [UInt8]((0..<total).map { _ in frame }.joined())
+        func words(_ numbers: [UInt32]) -> [UInt8] { numbers.flatMap { [UInt8](bigEndian: [$0]) } }
+        func full(_ type: FourCC, _ numbers: [UInt32], flags: UInt32 = 0) -> Box {
+            Box(type, words([flags] + numbers))
+        }
+        let damr = Box("damr", Array("FFMP".utf8) + [0, 0x81, 0xFF, 0, UInt8(count)])
+        let entry = Box("samr", words([0, 1, 0, 0, 0x0002_0010, 0, 8000 << 16]) + damr.bytes)
+        let description = Box("stsd", words([0, 1]) + entry.bytes)
+        let chunk = UInt32(rest.count + 8)
+        let table = [
+            description, full("stts", [1, UInt32(samples), UInt32(160 * count)]),
+            full("stsc", [1, 1, UInt32(samples), 1]), full("stsz", [UInt32(frame.count * count), UInt32(samples)]),
+            full("stco", [1, chunk]),
+        ]
+        let data = Box("dinf", Box("dref", words([0, 1]) + full("url ", [], flags: 1).bytes).bytes)
+        let information = Box(
+            "minf", full("smhd", [0]).bytes + data.bytes + Box("stbl", table.flatMap(\.bytes)).bytes)
+        let handler = Box("hdlr", words([0, 0]) + Array("soun".utf8) + words([0, 0, 0]) + [0])
+        let media = Box(
+            "mdia",
+            full("mdhd", [0, 0, 8000, UInt32(total * 160), 0x55C4_0000]).bytes + handler.bytes + information.bytes)
+        let header = full(
+            "tkhd", [0, 0, 2, 0, 3000, 0, 0, 0, 0x0100_0000, 65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30, 0, 0],
+            flags: 3)
+        movie.children.append(Box("trak", header.bytes + media.bytes))
+        try Data(rest + Box("mdat", sound).bytes + movie.bytes).write(to: URL(filePath: path))
+        return path
+    }
+}
