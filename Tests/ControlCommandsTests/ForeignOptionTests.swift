@@ -72,6 +72,20 @@ import Testing
         #expect(ForeignOptions.answers(to: arguments) == answer)
     }
 
+    @Test(
+        "Several options with one answer have it once, and a filter without words is ffmpeg's, without a second codec"
+    )
+    func common() {
+        #expect(
+            ForeignOptions.answers(to: ["encode", "-color_primaries", "bt2020", "-color_trc", "smpte2084"])
+                == "-color_primaries is not needed: color and HDR stay what INPUT has; --hdr sdr|pq|hlg converts, "
+                + "--retag renames")
+        let filter = ForeignOptions.answers(to: ["encode", "-vf", "hflip"])
+        #expect(
+            filter?.hasSuffix(
+                "ffmpeg -i INPUT -vf FILTERS -c:v rawvideo -c:a copy -f nut - | hwctl encode - OUTPUT") == true)
+    }
+
     @Test("A whole command line of ffmpeg has every answer, once")
     func several() {
         let line = "encode -i in.mp4 -crf 24 -preset slow -an -an out.mov".split(separator: " ").map(String.init)

@@ -139,7 +139,7 @@ package enum CommandArguments {
                 "convert takes raw frames: hwctl encode \(names.prefix(2).joined(separator: " ")) encodes a picture"
         case "join" where names.count > 1 && !arguments.contains { $0.hasPrefix("--from") }:
             return "join joins the segments of one video, which --from names; different videos are joined by "
-                + "ffmpeg -f concat -i LIST -f nut - | hwctl encode - OUTPUT"
+                + "ffmpeg -f concat -i LIST -c copy -f nut - | hwctl encode - OUTPUT"
         default: return nil
         }
     }

@@ -43,12 +43,15 @@ package enum ForeignOptions {
     /// - Parameter arguments: the command and what follows it.
     package static func answers(to arguments: [String]) -> String? {
         var answers: [String] = []
+        var notes: Set<String> = []
         let options = Array(arguments.prefix { $0 != "--" })
         for (index, argument) in options.enumerated() where argument.hasPrefix("-") && argument.count > 1 {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
             guard let name = parts.first, let row = row(name, for: arguments.first) else { continue }
             let next = index + 1 < options.count ? options[index + 1] : nil
             let value = parts.count > 1 ? parts[1] : row.takesValue ? next : nil
+            // What several options have in common is said of the first.
+            if case .needless(let note) = row.answer, !notes.insert(note).inserted { continue }
             let text = text(name, value, row)
             if !answers.contains(text) { answers.append(text) }
         }
@@ -219,8 +222,9 @@ package enum ForeignOptions {
             "-vf --vf -filter:v -filter_complex -lavfi",
             .words(
                 filter,
-                otherwise: "--size, --crop, --rotate, --output-frame-rate and --effect (hwctl effects) edit "
-                    + "pictures; other filters: ffmpeg ... -f nut - | hwctl encode - OUTPUT")),
+                otherwise: "--size, --crop, --rotate, --output-frame-rate and --effect edit pictures; "
+                    + "other filters: ffmpeg -i INPUT -vf FILTERS -c:v rawvideo -c:a copy -f nut - "
+                    + "| hwctl encode - OUTPUT")),
         Row(
             "-s --scale --resolution",
             .words(size, otherwise: "--size WxH scales, --max-height N to a height at most")),
