@@ -37,9 +37,6 @@ stage_packages() {
     run 'sudo usermod -aG hwdaemon alice' 'id -nG alice | grep -qw hwdaemon'
     not_run 'DEB_BUILD_PROFILES=pkg.hwdaemon.noswift dpkg-buildpackage --build=binary --no-sign' "it builds"
     not_run 'scripts/make-deb --source FOLDER' "it builds"
-    not_run 'scripts/check-packages /var/tmp/hwdaemon-chroot' "a check of its own"
-    not_run 'scripts/check-source-package /var/tmp/hwdaemon-source' "a check of its own"
-    not_run 'scripts/check-admin-guide /var/tmp/hwdaemon-chroot' "this script"
 
     at admin.md Install
     further "$serves && systemctl is-active hwdaemon.service"

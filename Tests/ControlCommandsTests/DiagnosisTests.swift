@@ -34,6 +34,21 @@ struct DiagnosisTests {
         #expect(contained.encode.reason == "this container has no render node (/dev/dri/renderD*)")
     }
 
+    @Test(
+        "A crash on NVIDIA's own node is that of NVIDIA's driver, and on a render node that of VA-API's",
+        arguments: [
+            ("/dev/nvidia0", "NVIDIA's driver", "apt policy nvidia-driver libcuda1 libnvcuvid1"),
+            ("/dev/dri/renderD128", "the VA-API driver", "journalctl -u hwdaemon -p warning"),
+        ])
+    func crashed(_ device: String, _ driver: String, _ command: String) throws {
+        for cause in [ProbeCause.driverCrashed, .driverHung, .unstable] {
+            let problem = Diagnosis.Problem(cause, "a reason", device: device)
+            let remedy = try #require(problem.remedy)
+            #expect(remedy.hasPrefix("install another version of \(driver), and report the fault to "), "\(remedy)")
+            #expect(problem.command == command)
+        }
+    }
+
     @Test("The group that owns the node is named")
     func group() {
         let machine = Machine(user: "alice", groups: ["/dev/dri/renderD128": "video"])

@@ -44,9 +44,46 @@ import Testing
             (["encode", "-an", "in.mov"], "ffmpeg's -an is --audio none"),
             (["decode", "-pix_fmt", "yuv420p10le"], "ffmpeg's -pix_fmt yuv420p10le is --format i010"),
             (["-i", "in.mp4", "out.mov"], "-i belongs to ffmpeg: write hwctl encode INPUT OUTPUT"),
+            (["encode", "--scale", "1/2"], "--scale: --size WxH scales, --max-height N to a height at most"),
+            (["encode", "--resolution", "720p"], "--resolution 720p is --max-height 720 here"),
+            (
+                ["encode", "-vf", "scale=w=640:h=-1:flags=lanczos"],
+                "ffmpeg's -vf scale=w=640:h=-1:flags=lanczos is --size 640x-2"
+            ),
+            (
+                ["encode", "-vf", "eq=saturation=1.5"],
+                "ffmpeg's -vf eq=saturation=1.5 is --effect saturation:s=1.5"
+            ),
+            (["encode", "-vf", "lut3d=film.cube"], "ffmpeg's -vf lut3d=film.cube is --effect lut:file=film.cube"),
+            (
+                ["encode", "-color_trc", "smpte2084"],
+                "-color_trc is not needed: color and HDR stay what INPUT has; --hdr sdr|pq|hlg converts, --retag renames"
+            ),
+            (
+                ["encode", "--maxrate", "800k"],
+                "--maxrate 800k is --property 'DataRateLimits=[100000,1]' here (bytes in 1 second)"
+            ),
+            (["encode", "-vn"], "-vn is not there: an output has video; ffmpeg -i INPUT -vn writes sound alone"),
+            (["info", "-show_streams", "a.mp4"], "-show_streams is not needed: hwctl info shows all of it"),
+            (["-encoders"], "-encoders is hwctl probe: what this machine encodes and decodes"),
+            (["-version"], "-version is hwctl --version"),
         ])
     func answered(_ arguments: [String], _ answer: String) {
         #expect(ForeignOptions.answers(to: arguments) == answer)
+    }
+
+    @Test(
+        "Several options with one answer have it once, and a filter without words is ffmpeg's, without a second codec"
+    )
+    func common() {
+        #expect(
+            ForeignOptions.answers(to: ["encode", "-color_primaries", "bt2020", "-color_trc", "smpte2084"])
+                == "-color_primaries is not needed: color and HDR stay what INPUT has; --hdr sdr|pq|hlg converts, "
+                + "--retag renames")
+        let filter = ForeignOptions.answers(to: ["encode", "-vf", "hflip"])
+        #expect(
+            filter?.hasSuffix(
+                "ffmpeg -i INPUT -vf FILTERS -c:v rawvideo -c:a copy -f nut - | hwctl encode - OUTPUT") == true)
     }
 
     @Test("A whole command line of ffmpeg has every answer, once")
@@ -56,6 +93,37 @@ import Testing
             ForeignOptions.answers(to: line)
                 == "-i is not needed: write INPUT alone, before OUTPUT; ffmpeg's -crf 24 is --quality 0.42; "
                 + "ffmpeg's -preset slow is --preset slow; ffmpeg's -an is --audio none")
+    }
+
+    @Test(
+        "Where each option has an answer, the whole command line is written",
+        arguments: [
+            (
+                "-i a.mp4 -c:v libx265 -crf 28 -preset fast out.mp4",
+                "hwctl encode a.mp4 --quality 0.32 --preset fast out.mp4"
+            ),
+            (
+                "encode -ss 1 -t 2 -i a.mp4 -c copy out.mp4",
+                "hwctl encode --start 1 --duration 2 a.mp4 --copy out.mp4"
+            ),
+            ("encode -o out.mp4 -i a.mp4 --size 640x-2", "hwctl encode a.mp4 --size 640x-2 out.mp4"),
+            ("encode --scale=640:-1 a.mp4 out.mp4", "hwctl encode --size 640x-2 a.mp4 out.mp4"),
+            (
+                "encode -b:v 500k -maxrate 800k -bufsize 1600k a.mp4 out.mp4",
+                "hwctl encode --bitrate 500k --property 'DataRateLimits=[100000,1]' a.mp4 out.mp4"
+            ),
+            ("decode -ss 2 -i a.mp4 -frames:v 1 frame.png", "hwctl decode --at 2 a.mp4 frame.png"),
+            (
+                "encode -vf lut3d=it's.cube a.mp4 out.mp4",
+                "hwctl encode --effect 'lut:file=it'\\''s.cube' a.mp4 out.mp4"
+            ),
+            // No words, words that exclude each other, an option that nobody knows, a value that is missing.
+            ("encode -c:v libx264 a.mp4 out.mp4", nil), ("encode -vf hflip a.mp4 out.mp4", nil),
+            ("encode -crf 20 -b:v 5M a.mp4 out.mp4", nil), ("encode -crf 20 -nonsense a.mp4 out.mp4", nil),
+            ("encode a.mp4 out.mp4 -crf", nil),
+        ] as [(String, String?)])
+    func commandLine(_ foreign: String, _ ours: String?) {
+        #expect(ForeignOptions.commandLine(for: foreign.split(separator: " ").map(String.init)) == ours)
     }
 
     @Test(arguments: [

@@ -84,6 +84,20 @@ import Testing
             (["compare", "a.mp4", "b.mov"], "there is no command compare: did you mean hwctl verify?"),
             (["probe", "a.mp4"], "probe looks at this machine: hwctl info a.mp4 describes a file"),
             (["convert", "a.mp4", "b.mov"], "convert takes raw frames: hwctl encode a.mp4 b.mov encodes a video"),
+            (
+                ["convert", "a.jpg", "b.heic"],
+                "convert takes raw frames: hwctl encode a.jpg b.heic encodes a picture"
+            ),
+            (
+                ["convert", "a.heic", "b.jpg"],
+                "convert takes raw frames: hwctl decode a.heic b.jpg writes a picture"
+            ),
+            (["join", "a.mp4", "b.mp4", "c.mp4"], "different videos are joined by ffmpeg -f concat"),
+            (["-v", "encode", "a.mp4", "b.mov"], "options follow the command: hwctl encode -v"),
+            (
+                ["encode", "--fps", "30", "a.mp4", "b.mov"],
+                "; write: hwctl encode --output-frame-rate 30 a.mp4 b.mov"
+            ),
         ])
     func foreign(arguments: [String], words: String) throws {
         do {

@@ -47,7 +47,7 @@ package struct PropertiesCommand: ParsableCommand {
     /// Asks the daemon and prints the answer.
     package func run() throws {
         try report {
-            let properties = try Daemon.findAndReport().call(
+            let properties = try Daemon.findWithRefusal(describes: true).daemon.call(
                 GetSupportedProperties.self,
                 GetSupportedProperties.Parameters(codecID: encoder ?? (decoder ? Self.softwareDecoder : nil))
             ).properties

@@ -29,13 +29,14 @@ struct HWCtl: ParsableCommand {
             has schema (1), error (the line on standard error) and exit_code.
 
             EXIT STATUS
-              0  success              1  verify, encode --verify: something was lost that was not
-                                       asked for; doctor: a problem was found
-             64  wrong usage         65  damaged or unsupported input
-             66  input not found     69  required hardware or the daemon is not available
-             70  internal error      73  output cannot be created   74  input or output error
-             75  limit, try later    76  broken protocol            77  permission denied
-            130  interrupted        141  standard output was closed by its reader
+              0  success             65  damaged or unsupported input
+             64  wrong usage         69  required hardware, or the daemon, is missing
+             66  input not found     73  output cannot be created
+             70  internal error      74  input or output error
+             75  limit, try later    76  broken protocol
+             77  no permission      141  standard output was closed by its reader
+            130  interrupted          1  verify, encode --verify: something was lost
+                                         unasked; doctor: a problem was found
 
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)

@@ -70,7 +70,8 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
             )
         }
         guard let format = OutputFormat(fileExtension: OutputPath.fileExtension(path)) else {
-            throw OutputPath.unknownExtension(path, known: Self.fileExtensions)
+            // Pictures have a format of their own, which is no OutputFormat.
+            throw OutputPath.unknownExtension(path, known: Self.fileExtensions + ["heic"])
         }
         self = format
     }

@@ -117,6 +117,8 @@ extension EndToEndFaults {
                 environment: ["HWDAEMON_SOCKET": server.socket]
             ).wait()
             #expect(run.status == 0 && run.errorLines.last == "hwctl: 2 files: 2 written", "\(run.errors)")
+            #expect(
+                run.errors.hasPrefix("hwctl: \(source): 1 other file and 1 folder left out\n"), "\(run.errors)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: output).sorted() == ["a.mov", "b.mov"])
             #expect(try Probe("\(output)/a.mov").frameTimes().count == 10)
 

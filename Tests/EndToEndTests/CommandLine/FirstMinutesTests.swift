@@ -36,6 +36,17 @@ extension EndToEndFaults {
             #expect(!FileManager.default.fileExists(atPath: path("out.mov")))
         }
 
+        @Test("The command line that an answer ends with does the work")
+        func answeredLine() throws {
+            let refused = try hwctl(
+                "encode", "-i", try clip("in.mp4"), "-c:v", "libx265", "-crf", "24", "-preset", "ultrafast", "-t",
+                "0.4", path("out.mov"), status: 64)
+            let line = try #require(refused.errorLines.first?.components(separatedBy: "; write: hwctl ").last)
+            let run = try Programs.hwctl(line.components(separatedBy: " "), socket: server.socket)
+            #expect(run.status == 0, "\(line): \(run.errors)")
+            #expect(try Probe(path("out.mov")).frameTimes().count == 10)
+        }
+
         @Test("The encoder is named before the first frame, and a preset of settings may be --preset")
         func encoderLine() throws {
             let run = try hwctl("encode", "--preset", "hevc-1080p", try clip("a.mp4"), path("a.mov"))
@@ -148,6 +159,13 @@ extension EndToEndFaults {
                 folder, ["encode", clip, folder.path("no.mov")], socket: "/run/hwdaemon/hwdaemon.sock")
             #expect(explicit.status == 77 && explicit.errors == refusal + "\n", "\(explicit.errors)")
             #expect(folder.contents == before)
+            for command in ["probe", "properties", "doctor"] {
+                let errors = try hwctl(folder, [command]).errors
+                #expect(
+                    errors.hasPrefix(
+                        refusal + "; this describes a private one, which may open what this user may\n"),
+                    "\(command): \(errors)")
+            }
             let doctor = try hwctl(folder, ["doctor"])
             #expect(doctor.status == 1, "\(doctor.errors)")
             #expect(doctor.text.contains("usermod") && !doctor.text.contains("No problem"), "\(doctor.text)")

@@ -14,7 +14,7 @@ package enum CommandArguments {
         if arguments.first != RunCommand.configuration.commandName { signal(SIGXFSZ, SIG_IGN) }
         if arguments.prefix(while: { $0 != "--" }).contains("--json") { Console.documentFailures() }
         if let argument = mistakenFileName(in: arguments) {
-            let answers = ForeignOptions.answers(to: arguments).map { $0 + hint(arguments) }
+            let answers = foreignOptions(arguments).map { $0 + hint(arguments, after: $0) }
             refuse(answers ?? "\(argument) is not an option; if it is a file, write it as ./\(argument)")
         }
         return arguments
@@ -56,14 +56,35 @@ package enum CommandArguments {
             isCommand
             ? unknownOptions(of: root, arguments, message) ?? otherCommand(for: arguments)
                 ?? line(of: escaping(arguments, in: message))
-            : unknownCommand(arguments) ?? line(of: escaping(arguments, in: message))
+            : unknownCommand(arguments) ?? early(arguments, names)
+                ?? line(of: escaping(arguments, in: message))
         return CommandFailure(.usage, text + hint(isCommand ? arguments : [], after: text))
     }
 
     /// Where the help is, as the end of a message.
     private static func hint(_ arguments: [String], after text: String = "") -> String {
         let command = arguments.first.flatMap { $0.hasPrefix("-") ? nil : " \($0)" } ?? ""
+        // What ends in a command needs no more.
+        if let last = text.firstRange(of: solution), !text[last.upperBound...].isEmpty { return "" }
         return "\(text.hasSuffix("?") ? " See" : "; see") hwctl\(FileName.printable(command)) --help"
+    }
+
+    /// What precedes a command line that does what the refused one asks for.
+    private static let solution = "; write: "
+
+    /// The answers to options of other programs, with the whole command line where each has one; nil without such options.
+    private static func foreignOptions(_ arguments: [String]) -> String? {
+        ForeignOptions.answers(to: arguments).map { answers in
+            FileName.printable(answers) + (ForeignOptions.commandLine(for: arguments).map { solution + $0 } ?? "")
+        }
+    }
+
+    /// What to write where an option of a command precedes it; nil elsewhere.
+    private static func early(_ arguments: [String], _ commands: [String]) -> String? {
+        guard let first = arguments.first, first.hasPrefix("-"),
+            let command = arguments.first(where: commands.contains)
+        else { return nil }
+        return "options follow the command: hwctl \(command) \(FileName.printable(first))"
     }
 
     /// What the command's unknown options stand for, or the first of them; nil where the message names one, or there is none.
@@ -72,7 +93,7 @@ package enum CommandArguments {
     private static func unknownOptions(
         of root: any ParsableCommand.Type, _ arguments: [String], _ message: String
     ) -> String? {
-        if let answers = ForeignOptions.answers(to: arguments) { return FileName.printable(answers) }
+        if let answers = foreignOptions(arguments) { return answers }
         guard !message.contains("nknown option") else { return nil }
         let known = CommandHelp.options(of: root, command: arguments[0])
         let names = arguments.dropFirst().prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
@@ -107,15 +128,27 @@ package enum CommandArguments {
         switch arguments.first {
         case "probe" where !names.isEmpty:
             return "probe looks at this machine: hwctl info \(names[0]) describes a file"
-        case "convert" where names.contains { videos.contains($0.split(separator: ".").last?.lowercased() ?? "") }:
+        case "convert" where names.contains { videos.contains(ending($0)) }:
             return
                 "convert takes raw frames: hwctl encode \(names.prefix(2).joined(separator: " ")) encodes a video"
+        case "convert" where ["heic", "heif"].contains(names.first.map(ending)):
+            return
+                "convert takes raw frames: hwctl decode \(names.prefix(2).joined(separator: " ")) writes a picture"
+        case "convert" where names.contains { pictures.contains(ending($0)) }:
+            return
+                "convert takes raw frames: hwctl encode \(names.prefix(2).joined(separator: " ")) encodes a picture"
+        case "join" where names.count > 1 && !arguments.contains { $0.hasPrefix("--from") }:
+            return "join joins the segments of one video, which --from names; different videos are joined by "
+                + "ffmpeg -f concat -i LIST -c copy -f nut - | hwctl encode - OUTPUT"
         default: return nil
         }
     }
 
     /// Extensions of videos, which are no raw frames.
-    private static let videos: Set = ["avi", "m4v", "mkv", "mov", "mp4", "ts", "webm"]
+    private static let videos: Set = ["avi", "gif", "m4v", "mkv", "mov", "mp4", "ts", "webm"]
+    private static let pictures: Set = ["heic", "heif", "jpeg", "jpg", "png", "tif", "tiff", "webp"]
+
+    private static func ending(_ name: String) -> String { name.split(separator: ".").last?.lowercased() ?? "" }
 
     /// A message with the control characters escaped in arguments and in names and values of options, so that a
     /// line feed in one of them does not end a line.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSystem
 
 /// Options of ffmpeg, HandBrake and other encoders that people try first, and what does the same here.
 package enum ForeignOptions {
@@ -11,17 +12,29 @@ package enum ForeignOptions {
         case words(@Sendable (String) -> String?, otherwise: String)
         /// A sentence after the option's name.
         case note(String)
+        /// The same, of an option that can be left out with its value.
+        case needless(String)
+        /// The same, of an option whose value is INPUT or OUTPUT.
+        case name(String)
     }
 
     private struct Row: Sendable {
         var names: [String]
         var takesValue: Bool
         var answer: Answer
+        /// What is said after the answer's words.
+        var remark: String
+        /// Whether the option can be left out with a value that no words follow from.
+        var isNeedless: @Sendable (String) -> Bool
 
         /// - Parameter names: separated by spaces.
-        init(_ names: String, takesValue: Bool = true, _ answer: Answer) {
+        init(
+            _ names: String, takesValue: Bool = true, _ answer: Answer, remark: String = "",
+            isNeedless: @escaping @Sendable (String) -> Bool = { _ in false }
+        ) {
             self.names = names.split(separator: " ").map(String.init)
             (self.takesValue, self.answer) = (takesValue, answer)
+            (self.remark, self.isNeedless) = (remark, isNeedless)
         }
     }
 
@@ -30,16 +43,62 @@ package enum ForeignOptions {
     /// - Parameter arguments: the command and what follows it.
     package static func answers(to arguments: [String]) -> String? {
         var answers: [String] = []
+        var notes: Set<String> = []
         let options = Array(arguments.prefix { $0 != "--" })
         for (index, argument) in options.enumerated() where argument.hasPrefix("-") && argument.count > 1 {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
             guard let name = parts.first, let row = row(name, for: arguments.first) else { continue }
             let next = index + 1 < options.count ? options[index + 1] : nil
             let value = parts.count > 1 ? parts[1] : row.takesValue ? next : nil
+            // What several options have in common is said of the first.
+            if case .needless(let note) = row.answer, !notes.insert(note).inserted { continue }
             let text = text(name, value, row)
             if !answers.contains(text) { answers.append(text) }
         }
         return answers.isEmpty ? nil : answers.joined(separator: "; ")
+    }
+
+    /// The command line in words of ours; nil where an option has none, or where words exclude each other.
+    package static func commandLine(for arguments: [String]) -> String? {
+        guard let first = arguments.first, arguments.allSatisfy({ FileName.printable($0) == $0 }) else {
+            return nil
+        }
+        let isStart = first.hasPrefix("-")
+        let command = isStart ? "encode" : first
+        var rest = (isStart ? arguments : Array(arguments.dropFirst()))[...]
+        var (words, output): ([String], [String]) = ([], [])
+        while let argument = rest.popFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+            guard argument.hasPrefix("-"), argument.count > 1, let row = row(parts[0], for: command) else {
+                // A short option that nobody knows.
+                if argument.hasPrefix("-"), !argument.hasPrefix("--"), argument.count > 2 { return nil }
+                words.append(quoted(argument))
+                continue
+            }
+            let value = !row.takesValue ? nil : parts.count > 1 ? parts[1] : rest.popFirst()
+            if row.takesValue, value == nil { return nil }
+            switch row.answer {
+            case .option(let option): words += [option] + (value.map { [quoted($0)] } ?? [])
+            case .words(let ours, _):
+                if let found = value.flatMap(ours) {
+                    words.append(found)
+                } else if !row.isNeedless(value ?? "") {
+                    return nil
+                }
+            case .name where parts[0].hasSuffix("o") || parts[0].hasSuffix("output"): output = [quoted(value ?? "")]
+            case .name: words.append(quoted(value ?? ""))
+            case .needless: continue
+            case .note: return nil
+            }
+        }
+        let rates = words.filter { ["--quality", "--bitrate", "--qp"].contains($0.prefix { $0 != " " }) }
+        return rates.count > 1 ? nil : (["hwctl", command] + words + output).joined(separator: " ")
+    }
+
+    /// A word for a shell.
+    private static func quoted(_ word: String) -> String {
+        let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_@%+=:,./-".contains($0)) }
+        return plain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
 
     /// The names of the options that are answered for a command; none of them may be the command's own.
@@ -53,9 +112,10 @@ package enum ForeignOptions {
         switch command {
         case "encode": files + encoding
         case "decode": files + decoding
-        case "convert", "info", "verify", "segments", "join": files
+        case "info": files + describing
+        case "convert", "verify", "segments", "join": files
         // Before any command.
-        case let first? where first.hasPrefix("-"): [start] + encoding
+        case let first? where first.hasPrefix("-"): start + encoding
         default: []
         }
     }
@@ -68,22 +128,40 @@ package enum ForeignOptions {
         switch row.answer {
         case .option(let option): return equal(value.map { "\(option) \($0)" } ?? option)
         case .words(let words, let otherwise):
-            return value.flatMap(words).map(equal) ?? "\(name): \(otherwise)"
-        case .note(let note): return "\(name) \(note)"
+            return value.flatMap(words).map { equal($0) + row.remark } ?? "\(name): \(otherwise)"
+        case .note(let note), .needless(let note), .name(let note): return "\(name) \(note)"
         }
     }
 
     // MARK: The table
 
-    private static let start = Row("-i", .note("belongs to ffmpeg: write hwctl encode INPUT OUTPUT"))
+    private static let start: [Row] = [
+        Row("-i", .note("belongs to ffmpeg: write hwctl encode INPUT OUTPUT")),
+        Row("-version", takesValue: false, .note("is hwctl --version")),
+        Row(
+            "-encoders -decoders -codecs -hwaccels", takesValue: false,
+            .note("is hwctl probe: what this machine encodes and decodes")),
+        Row("-filters", takesValue: false, .note("is hwctl effects")),
+    ]
+
+    private static let describing: [Row] = [
+        Row(
+            "-show_streams -show_format -show_frames -show_chapters", takesValue: false,
+            .needless("is not needed: hwctl info shows all of it")),
+        Row("-of -print_format -show_entries", .note("is --json here: one document of everything")),
+    ]
 
     private static let files: [Row] = [
-        Row("-i --input", .note("is not needed: write INPUT alone, before OUTPUT")),
-        Row("-o --output", .note("is not needed: OUTPUT is the last name")),
+        Row("-i --input", .name("is not needed: write INPUT alone, before OUTPUT")),
+        Row("-o --output", .name("is not needed: OUTPUT is the last name")),
         Row("-n", takesValue: false, .option("--no-overwrite")),
         Row("--overwrite --force", takesValue: false, .option("-y")),
-        Row("-hide_banner -nostdin", takesValue: false, .note("is not needed")),
-        Row("-loglevel", .note("is -q or -v here")),
+        Row("-hide_banner -nostdin", takesValue: false, .needless("is not needed")),
+        Row("-strict -max_muxing_queue_size -fflags", .needless("is not needed")),
+        Row("-loglevel", .needless("is -q or -v here")),
+        Row(
+            "--recursive -R", takesValue: false,
+            .note("is not there: name the folders (hwctl encode --output-dir DIR FOLDER FOLDER/SUBFOLDER)")),
         Row("-stats -nostats", takesValue: false, .option("--no-progress")),
     ]
 
@@ -99,14 +177,17 @@ package enum ForeignOptions {
             "-c:v -codec:v -vcodec -c -codec --codec -e --encoder --vcodec",
             .words(
                 { $0 == "copy" ? "--copy" : nil },
-                otherwise: "the output is always HEVC, in hardware where it is verified (--hardware)")),
+                otherwise: "the output is always HEVC, in hardware where it is verified (--hardware)"),
+            isNeedless: { name in ["hevc", "265"].contains { name.lowercased().contains($0) } }),
         Row("-b:v -b -vb --vb --video-bitrate", .option("--bitrate")),
         Row(
-            "-maxrate -maxrate:v",
+            "-maxrate -maxrate:v --maxrate --max-bitrate --vbv-maxrate",
             .words(
-                { bytes($0).map { "--property 'DataRateLimits=[\($0),1]' (bytes in 1 second)" } },
-                otherwise: "--property 'DataRateLimits=[BYTES,SECONDS]' limits the rate")),
-        Row("-bufsize -bufsize:v", .note("is part of DataRateLimits: see hwctl properties")),
+                { bytes($0).map { "--property 'DataRateLimits=[\($0),1]'" } },
+                otherwise: "--property 'DataRateLimits=[BYTES,SECONDS]' limits the rate"),
+            remark: " (bytes in 1 second)"),
+        Row("-bufsize -bufsize:v", .needless("is part of DataRateLimits: see hwctl properties")),
+        Row("-rc -rc:v -cbr", .note("is not there: --bitrate, --quality or --qp says what is kept")),
         Row(
             "-preset",
             .words(
@@ -130,9 +211,10 @@ package enum ForeignOptions {
         Row("-g --keyint -keyint", .option("--keyframe-interval")),
         Row(
             "-threads --threads",
-            .note("is not needed: the encoder uses all processors, and --priority background gives way to others")),
-        Row("-tag:v -vtag", .note("is not needed: .mov and .mp4 always have hvc1")),
-        Row("-movflags", .note("is not needed: the index of .mov and .mp4 is always in front")),
+            .needless(
+                "is not needed: the encoder uses all processors, and --priority background gives way to others")),
+        Row("-tag:v -vtag", .needless("is not needed: .mov and .mp4 always have hvc1")),
+        Row("-movflags", .needless("is not needed: the index of .mov and .mp4 is always in front")),
     ]
 
     private static let pictures: [Row] = [
@@ -140,23 +222,25 @@ package enum ForeignOptions {
             "-vf --vf -filter:v -filter_complex -lavfi",
             .words(
                 filter,
-                otherwise: "--size, --crop, --rotate and --output-frame-rate edit pictures; other filters: "
-                    + "ffmpeg ... -f nut - | hwctl encode - OUTPUT")),
+                otherwise: "--size, --crop, --rotate, --output-frame-rate and --effect edit pictures; "
+                    + "other filters: ffmpeg -i INPUT -vf FILTERS -c:v rawvideo -c:a copy -f nut - "
+                    + "| hwctl encode - OUTPUT")),
         Row(
             "-s --scale --resolution",
-            .words(
-                { $0.first?.isNumber ?? false ? "--size \($0.replacing(":", with: "x"))" : nil },
-                otherwise: "--size WxH scales")),
+            .words(size, otherwise: "--size WxH scales, --max-height N to a height at most")),
         Row("--width -w", .words({ "--size \($0)x-2" }, otherwise: "--size Wx-2 scales to a width")),
         Row("--height -l", .words({ "--size -2x\($0)" }, otherwise: "--size -2xH scales to a height")),
         Row("-r --fps -framerate --framerate", .option("--output-frame-rate")),
-        Row("-vsync -fps_mode --vfr --cfr", .note("is not needed: times are kept (--output-frame-rate)")),
+        Row("-vsync -fps_mode", .needless("is not needed: times are kept (--output-frame-rate)")),
+        Row("--vfr --cfr", takesValue: false, .needless("is not needed: times are kept (--output-frame-rate)")),
         Row(
             "-hwaccel -hwaccel_device -vaapi_device -init_hw_device --gpu --hw",
-            .note("is not needed: verified hardware is used; --hardware require|off, --device NODE")),
+            .needless("is not needed: verified hardware is used; --hardware require|off, --device NODE")),
         Row(
-            "-color_primaries -color_trc -colorspace",
-            .note("is --property here: see hwctl properties, --hdr")),
+            "-color_primaries -color_trc -colorspace -color_range",
+            .needless(
+                "is not needed: color and HDR stay what INPUT has; --hdr sdr|pq|hlg converts, --retag renames")),
+        Row("--keep-hdr", takesValue: false, .needless("is not needed: HDR stays; --hdr sdr converts")),
     ]
 
     private static let times: [Row] = [
@@ -173,23 +257,29 @@ package enum ForeignOptions {
                 { ["copy", "aac", "alac"].contains($0) ? "--audio \($0)" : nil },
                 otherwise: "--audio copy|aac|alac|none")),
         Row("-b:a -ab --ab -B", .option("--audio-bitrate")),
-        Row("-an --no-audio", takesValue: false, .option("--audio none")),
+        Row("-an --no-audio --mute", takesValue: false, .option("--audio none")),
+        Row(
+            "-vn", takesValue: false,
+            .note("is not there: an output has video; ffmpeg -i INPUT -vn writes sound alone")),
         Row("-sn --no-subtitles", takesValue: false, .option("--subtitle none")),
         Row("-c:s -scodec -codec:s", .note("is --subtitle copy|none here; text becomes what OUTPUT holds")),
         Row(
             "-map",
             .note("is not needed: all that OUTPUT holds is kept; --audio-track, --audio none, --subtitle none")),
-        Row("-map_metadata -map_chapters", .note("is not needed: metadata and chapters are kept")),
+        Row("-map_metadata -map_chapters", .needless("is not needed: metadata and chapters are kept")),
         Row(
-            "-f --format --container", .note("is not needed: the extension of OUTPUT decides; --to is for -")),
+            "-f --format --container", .needless("is not needed: the extension of OUTPUT decides; --to is for -")),
     ]
 
     private static let decoding: [Row] = [
         Row("-ss --start --ss", .option("--at")),
         Row("-pix_fmt --pix-fmt --pixel-format", .words(pixelFormat, otherwise: "--format names it")),
-        Row("-f --to", .note("is not needed: the extension of OUTPUT decides")),
-        Row("-frames:v -vframes --frames", .note("is not there: --at TIME,TIME writes single pictures")),
-        Row("-hwaccel", .note("is not needed: verified hardware is used; --hardware require|off")),
+        Row("-f --to", .needless("is not needed: the extension of OUTPUT decides")),
+        Row(
+            "-frames:v -vframes --frames",
+            .words({ _ in nil }, otherwise: "--at TIME,TIME writes single pictures"), isNeedless: { $0 == "1" }),
+        Row("-q:v", .needless("is not needed: .png loses nothing")),
+        Row("-hwaccel", .needless("is not needed: verified hardware is used; --hardware require|off")),
         Row("-r --fps", .option("--frame-rate")),
     ]
 
@@ -227,6 +317,14 @@ package enum ForeignOptions {
         return Int(number * (scale ?? 1) / 8)
     }
 
+    /// 1280x720 and 1280:-1, and heights such as 720p.
+    private static func size(_ text: String) -> String? {
+        if text.last == "p", let height = Int(text.dropLast()), height > 0 { return "--max-height \(height)" }
+        let sides = text.split(whereSeparator: { "x:".contains($0) }).map { $0 == "-1" ? "-2" : String($0) }
+        guard sides.count == 2, sides.allSatisfy({ Int($0) != nil }) else { return nil }
+        return "--size \(sides.joined(separator: "x"))"
+    }
+
     private static func pixelFormat(_ name: String) -> String? {
         let names = [
             "yuv420p": "i420", "yuv420p10le": "i010", "yuva420p": "yuva", "rgba": "rgba8", "bgra": "bgra8",
@@ -239,11 +337,18 @@ package enum ForeignOptions {
         var words: [String] = []
         for filter in chain.split(separator: ",") {
             let parts = filter.split(separator: "=", maxSplits: 1).map(String.init)
-            let values = parts.count > 1 ? parts[1].split(separator: ":").map(String.init) : []
+            let named = parts.count > 1 ? parts[1].split(separator: ":").map(String.init) : []
+            // The names of scale's values may be written, and how it filters has another name here.
+            let values = named.filter { !$0.hasPrefix("flags=") }.map { value in
+                ["w=", "h=", "fps=", "saturation=", "file="].first(where: value.hasPrefix)
+                    .map { String(value.dropFirst($0.count)) } ?? value
+            }
             let numbers = values.allSatisfy { Int($0) != nil }
             switch (parts[0], values.count) {
-            case ("scale", 2) where numbers:
-                words.append("--size " + values.map { $0 == "-1" ? "-2" : $0 }.joined(separator: "x"))
+            case ("scale", 2) where numbers: words += size(values.joined(separator: ":")).map { [$0] } ?? []
+            case ("eq", 1) where named[0].hasPrefix("saturation="):
+                words.append("--effect saturation:s=\(values[0])")
+            case ("lut3d", 1): words.append("--effect \(quoted("lut:file=\(values[0])"))")
             case ("crop", 4) where numbers: words.append("--crop \(values.joined(separator: ":"))")
             case ("fps", 1): words.append("--output-frame-rate \(values[0])")
             case ("transpose", 1) where values[0] == "1" || values[0] == "clock": words.append("--rotate 90")

@@ -164,6 +164,11 @@ extension Diagnosis.Problem {
         case .permission where hasService: command? += " && systemctl restart hwdaemon"
         // A private daemon has the environment of its command.
         case .driverName where !hasService: command = "unset LIBVA_DRIVER_NAME"
+        // A probe that crashed has not reported the vendor, and NVIDIA's own node has no VA-API driver.
+        case .driverCrashed, .driverHung, .unstable:
+            guard let device, CodecInterface(node: device) == .nvdec else { break }
+            remedy = "install another version of NVIDIA's driver, and report the fault to NVIDIA"
+            command = "apt policy nvidia-driver libcuda1 libnvcuvid1"
         default: break
         }
     }

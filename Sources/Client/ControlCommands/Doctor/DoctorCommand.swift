@@ -32,7 +32,7 @@ package struct DoctorCommand: ParsableCommand {
     /// Asks the daemon and prints the diagnosis.
     package func run() throws {
         try report {
-            let (daemon, refusal) = try Daemon.findWithRefusal()
+            let (daemon, refusal) = try Daemon.findWithRefusal(describes: true)
             let snapshot = try daemon.call(
                 Probe.self, Probe.Parameters(device: nil, verify: nil), timeout: .seconds(60))
             let machine = Machine.present(

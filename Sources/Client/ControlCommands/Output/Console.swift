@@ -271,8 +271,11 @@ extension Daemon {
     }
 
     /// The same, and the error for which a private daemon replaces the machine's; nil where none does.
+    ///
+    /// - Parameter describes: whether the command describes what the daemon has, which differs where this user may not open
+    ///   what the machine's may.
     static func findWithRefusal(
-        requiresHardware: Bool = false
+        requiresHardware: Bool = false, describes: Bool = false
     ) throws -> (daemon: Daemon, refusal: ClientError?) {
         let isVerbose = Console.verbosity == .verbose
         let daemon: Daemon
@@ -282,7 +285,11 @@ extension Daemon {
             guard error.code == .permissionDenied, !requiresHardware,
                 let own = try startWherePermissionIsMissing(logs: isVerbose)
             else { throw error }
-            Console.file("\(error.reason); using a private one for this command")
+            let use =
+                describes
+                ? "this describes a private one, which may open what this user may"
+                : "using a private one for this command"
+            Console.file("\(error.reason); \(use)")
             return (own, error)
         }
         if daemon.isPrivate {

@@ -68,7 +68,7 @@ package struct ProbeCommand: ParsableCommand {
     /// Asks the daemon and prints the answer.
     package func run() throws {
         try report {
-            let daemon = try Daemon.findAndReport()
+            let daemon = try Daemon.findWithRefusal(describes: true).daemon
             let snapshot = try daemon.call(
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
             for warning in snapshot.warnings { Console.note(warning) }

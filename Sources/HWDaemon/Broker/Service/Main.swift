@@ -157,7 +157,10 @@ struct HWDaemonCommand: ParsableCommand {
             let broker = try Broker(configuration, settings, manager: manager, signals: signals, logger: logger)
             logger.notice(
                 "hwdaemon \(HWDaemonVersion.text) is listening",
-                metadata: ["socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)"])
+                metadata: [
+                    "socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)",
+                    "pid": "\(getpid())",
+                ])
             if settings.sandbox == .enforce, let missing = Sandbox.missing { logger.notice("\(missing)") }
             if let predecessor { try broker.upgrades.replace(predecessor) }
             try broker.run()

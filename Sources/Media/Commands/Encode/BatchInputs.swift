@@ -13,7 +13,8 @@ enum BatchInputs {
         "ogv", "ts", "vob", "webm", "wmv", "y4m",
     ]
 
-    /// The files, folders replaced by their videos in the order of their names; folders within folders are left out.
+    /// The files, folders replaced by their videos in the order of their names; folders within folders are left out,
+    /// which a line says.
     ///
     /// - Throws: `noInput` for a folder without videos, or one that cannot be read.
     static func files(_ names: [String]) throws(CommandFailure) -> [String] {
@@ -24,8 +25,9 @@ enum BatchInputs {
                 continue
             }
             let videos = try videos(in: name)
-            guard !videos.isEmpty else { throw CommandFailure(.noInput, "there is no video in \(name)") }
-            files += videos
+            guard !videos.files.isEmpty else { throw CommandFailure(.noInput, "there is no video in \(name)") }
+            files += videos.files
+            if let others = leftOut(videos.others, videos.folders) { Console.note("\(name): \(others) left out") }
         }
         return files
     }
@@ -52,14 +54,26 @@ enum BatchInputs {
         if !isFolder(path) { throw CommandFailure(.cannotCreate, "\(path) is not a directory") }
     }
 
-    private static func videos(in folder: String) throws(CommandFailure) -> [String] {
+    /// How many files and folders of a folder are not encoded, in words; nil for none.
+    private static func leftOut(_ others: Int, _ folders: Int) -> String? {
+        let parts = [(others, "other file"), (folders, "folder")].filter { $0.0 > 0 }
+            .map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+        return parts.isEmpty ? nil : parts.joined(separator: " and ")
+    }
+
+    /// The videos in a folder, and the numbers of its other files and of its folders, without hidden ones.
+    private static func videos(
+        in folder: String
+    ) throws(CommandFailure) -> (files: [String], others: Int, folders: Int) {
         let names: [String]
         do throws(Directory.Failure) {
             names = try Directory.names(in: folder)
         } catch { throw CommandFailure(.noInput, "\(folder): \(error)") }
         let separator = folder.hasSuffix("/") ? "" : "/"
-        return names.sorted().filter { !$0.hasPrefix(".") && isVideo($0) }.map { "\(folder)\(separator)\($0)" }
-            .filter { !isFolder($0) }
+        let paths = names.sorted().filter { !$0.hasPrefix(".") }.map { "\(folder)\(separator)\($0)" }
+        let files = paths.filter { !isFolder($0) }
+        let videos = files.filter(isVideo)
+        return (videos, files.count - videos.count, paths.count - files.count)
     }
 
     private static func isVideo(_ name: String) -> Bool {

@@ -53,7 +53,7 @@ extension EncodeCommand {
                 .noInput, "\(input) is a directory: hwctl encode --output-dir DIR \(input) encodes the videos in it"
             )
         }
-        if BatchInputs.isFolder(output) {
+        if BatchInputs.isFolder(output) || output.hasSuffix("/") {
             throw CommandFailure(
                 .cannotCreate,
                 "\(output) is a directory: hwctl encode --output-dir \(output) \(input) writes into it")

@@ -42,7 +42,9 @@ public struct VideoCopy: Sendable {
     public init(_ reader: MediaReader) throws(MediaError) {
         path = reader.path
         guard let source = reader.libAV, reader.video.codec == "hevc" else {
-            throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
+            throw MediaError(
+                .unsupported,
+                "\(reader.path) is \(reader.video.codec): only HEVC can be copied; without --copy it is encoded")
         }
         (entries, entryRuns) = (source.sampleEntries, source.entryRuns)
         let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
