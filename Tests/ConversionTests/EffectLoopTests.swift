@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDPixels
 import HWDColor
 import HWDConversion
 import HWDModel
@@ -66,14 +67,37 @@ import Testing
         try CPUConverterTests.check(CPUConverterTests.conversion(.nv12, sdr, .yu12, sdr, options: options))
     }
 
-    @Test("where a GPU does not apply them, the reason is given")
-    func choice() throws {
+    /// Pixels with known results, which `ColorTests` compares with the reference.
+    static let points: [Triple] = [
+        [0.18, 0.18, 0.18], [0.8, 0.1, 0.05], [0.02, 0.55, 0.12], [3.2, 1.7, 0.9], [-0.04, 0.25, 1],
+    ]
+
+    /// The conversion of `points` by a list, and their picture.
+    static func pointsOf(_ list: [String]) throws -> (Conversion, Picture) {
         let light = SignalDescription(primaries: .displayP3, transfer: .linear)
         var options = ConversionOptions()
-        options.effects = Effects(list: try EffectList(texts: ["sepia"], .call))
-        let chosen = try ConverterChoice.choose(
-            for: CPUConverterTests.conversion(.rgba16f, light, .rgba16f, light, options: options),
-            ConverterChoice.Request(.auto))
-        #expect(!chosen.isGPU && chosen.fallbackReason == "lists of effects are applied on the CPU alone")
+        options.effects = Effects(list: try EffectList(texts: list, .call), tables: try tables())
+        var picture = Picture(.rgba16f, width: points.count, height: 2)
+        for (x, point) in points.enumerated() {
+            for y in 0..<2 {
+                for channel in 0..<3 { picture[channel, x, y] = Int(Half.bits(point[channel])) }
+                picture[3, x, y] = Int(Half.bits(1))
+            }
+        }
+        let conversion = CPUConverterTests.conversion(
+            .rgba16f, light, .rgba16f, light, width: points.count, height: 2, options: options)
+        return (conversion, picture)
+    }
+
+    @Test("pixels with known results", arguments: lists.indices)
+    func points(index: Int) throws {
+        let (conversion, picture) = try Self.pointsOf(Self.lists[index])
+        let values = try ReferenceConverter(conversion).values(picture)
+        for level in Int32(0)...2 {
+            hwd_limit_instructions(level)
+            defer { hwd_limit_instructions(2) }
+            let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+            #expect(Difference(result, values).halves <= 1, "\(String(cString: hwd_instructions()))")
+        }
     }
 }

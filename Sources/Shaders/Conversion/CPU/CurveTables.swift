@@ -43,7 +43,7 @@ final class CurveTables {
     func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
         guard !steps.isEmpty else { return nil }
         let array = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
-        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, self) }
+        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, hold: numbers) }
         effects = array
         return UnsafePointer(array)
     }

@@ -5,7 +5,9 @@ internal import HWDModel
 
 extension hwd_effect {
     /// An effect in the form that the loops of `CPixels` take.
-    init(_ step: EffectStep, _ tables: CurveTables) {
+    ///
+    /// - Parameter hold: keeps the numbers of a table or curve, and returns where they are.
+    init(_ step: EffectStep, hold: ([Float]) -> UnsafePointer<Float>?) {
         self.init()
         switch step {
         case .matrix(let matrix): (kind, numbers) = (HWD_MATRIX, Self.numbers(matrix))
@@ -25,7 +27,7 @@ extension hwd_effect {
         case .curve(let curve):
             kind = HWD_CURVE
             size = Int32(curve.pieces.count)
-            table = tables.numbers(
+            table = hold(
                 curve.pieces.flatMap { piece in
                     let factors = piece.factors
                     return [piece.start, piece.scale, factors.0, factors.1, factors.2, factors.3].map { Float($0) }
@@ -43,7 +45,7 @@ extension hwd_effect {
             kind = own.isCube ? HWD_CUBE_LUT : HWD_LINE_LUT
             (flag, size, coding) = (lookup.scalesHeadroom, Int32(own.size), hwd_coding(lookup.coding))
             numbers = Self.numbers([own.low, Double(own.size - 1) / (own.high - own.low)])
-            table = tables.numbers(own.values)
+            table = hold(own.values)
         case .background(let light): (kind, numbers) = (HWD_BACKGROUND, Self.numbers([light]))
         }
     }
