@@ -19,6 +19,14 @@ import Testing
         ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
         ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
         ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],
+    ] + affineLists
+
+    /// Lists that are a matrix, offsets and vignettes.
+    static let affineLists: [[String]] = [
+        ["exposure:ev=.5", "saturation:s=1.2", "cdl:slope=1.1/1/.9,offset=.01,sat=1.1", "vignette"],
+        ["vignette:intensity=.5", "exposure:ev=.7", "saturation:s=.6"],
+        ["vignette:intensity=.9", "cdl:slope=1.1/.9/1,offset=.02/0/-.01", "exposure:ev=.3", "vignette:radius=2"],
+        ["cdl:slope=.9,offset=-.02/.03/0,sat=1.3", "exposure:ev=-.5"],
     ]
 
     /// Those for video: a key, and a table in a coding that is steep near black, multiply what rounding leaves of a component
@@ -65,6 +73,35 @@ import Testing
         try CPUConverterTests.check(
             CPUConverterTests.conversion(.nv12, sdr, .bgra8, SignalDescription(transfer: .sRGB), options: options))
         try CPUConverterTests.check(CPUConverterTests.conversion(.nv12, sdr, .yu12, sdr, options: options))
+    }
+
+    /// Dark video, in which the first segments of curves are read.
+    @Test("matrices, offsets and vignettes near black", arguments: affineLists.indices)
+    func nearBlack(index: Int) throws {
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: Self.affineLists[index], .call))
+        for signal in [CPUConverterTests.pq, CPUConverterTests.hlg] {
+            let conversion = CPUConverterTests.conversion(
+                .p010, signal, .rgba16f, light, width: 96, height: 64, options: options)
+            var picture = Picture.any(conversion.source, seed: 5)
+            for component in 0..<3 {
+                for y in 0..<(component == 0 ? picture.height : picture.chromaHeight) {
+                    for x in 0..<(component == 0 ? picture.width : picture.chromaWidth) {
+                        let code = picture[component, x, y]
+                        picture[component, x, y] = component == 0 ? 60 + code % 80 : 504 + code % 17
+                    }
+                }
+            }
+            let values = try ReferenceConverter(conversion).values(picture)
+            for level in Int32(0)...2 {
+                hwd_limit_instructions(level)
+                defer { hwd_limit_instructions(2) }
+                let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+                let error = Difference(result, values).halves
+                #expect(error <= 1, "\(error) units, \(String(cString: hwd_instructions())), \(signal)")
+            }
+        }
     }
 
     /// Pixels with known results, which `ColorTests` compares with the reference.

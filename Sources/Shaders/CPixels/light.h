@@ -153,7 +153,8 @@ INLINE void convert_columns(
         for (int i = 0; i < 3; i++) light[i] = bounded(decode, values[i][k]);
         polynomials(decode, curve, light);
         both[k] = (pixels){.r = light[0], .g = light[1], .b = light[2]};
-        multiply(plan->colors, 3, &both[k]);
+        transform(plan->colors, &both[k]);
+        if (plan->has_vignette) darken(plan->vignette, 2 * at + k, 2, own->y, &both[k]);
     }
     write_columns(to, &both[0], &both[1]);
 }

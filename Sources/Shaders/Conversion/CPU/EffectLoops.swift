@@ -10,9 +10,9 @@ extension hwd_effect {
     init(_ step: EffectStep, hold: ([Float]) -> UnsafePointer<Float>?) {
         self.init()
         switch step {
-        case .matrix(let matrix): (kind, numbers) = (HWD_MATRIX, Self.numbers(matrix))
+        case .affine(let map): (kind, numbers) = (HWD_MATRIX, hwd_plan.rows(map))
         case .coded(let matrix):
-            (kind, numbers) = (HWD_CODED, Self.numbers(matrix))
+            (kind, numbers) = (HWD_CODED, hwd_plan.rows(Affine(matrix)))
             coding.space = HWD_SRGB
         case .cdl(let decision):
             kind = HWD_CDL
@@ -50,17 +50,15 @@ extension hwd_effect {
         }
     }
 
-    private typealias Numbers = (Float, Float, Float, Float, Float, Float, Float, Float, Float, Float)
-
-    private static func numbers(_ matrix: Matrix3) -> Numbers {
-        numbers([matrix.rows.0, matrix.rows.1, matrix.rows.2])
-    }
+    private typealias Numbers = (
+        Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float
+    )
 
     /// Up to three triples, and a tenth number.
     private static func numbers(_ triples: [Triple], _ last: Double = 0) -> Numbers {
         let all = triples + [Triple](repeating: .zero, count: 3 - triples.count)
         let (a, b, c) = (SIMD3<Float>(all[0]), SIMD3<Float>(all[1]), SIMD3<Float>(all[2]))
-        return (a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z, Float(last))
+        return (a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z, Float(last), 0, 0)
     }
 }
 

@@ -39,8 +39,8 @@ layout(constant_id = 22) const bool MAPS = false;
 layout(constant_id = 23) const int PIXELS = 4;
 
 #ifdef EFFECTS
-// An effect of effects.glsl: its kind; its coding, and 0x100 for its flag; its size; its first entry. The numbers of its kind are a, b
-// and c.xy; those of its coding: PQ's factor c.z, HLG's peak c.w, weights and exponent d.
+// An effect of effects.glsl: its kind; its coding, and 0x100 for its flag; its size; its first entry. The numbers of its kind are
+// a, b and c.xy, or the rows of a matrix; those of its coding: PQ's factor c.z, HLG's peak c.w, weights and exponent d.
 struct Effect { uvec4 form; vec4 a; vec4 b; vec4 c; vec4 d; };
 #endif
 

@@ -198,7 +198,7 @@ void applyEffects(inout vec3 c, inout float alpha, ivec2 pixel) {
         if (isTable) c /= headroom;
         c = encodeLight(i, coding, c);
         if (isKind(kind, KIND_MATRIX) || isKind(kind, KIND_CODED)) {
-            c = vec3(dot(a.xyz, c), dot(vec3(a.w, b.xy), c), dot(vec3(b.zw, P.effects[i].c.x), c));
+            c = affine(vec4[](a, b, P.effects[i].c), c);
         } else if (isKind(kind, KIND_CDL)) {
             c = decided(i, flag, c);
         } else if (isKind(kind, KIND_VIGNETTE)) {

@@ -47,8 +47,10 @@ struct EffectNumbers {
             UInt32(first),
         ]
         let (n, coding) = (effect.numbers, effect.coding)
-        return bits(form) + [n.0, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, n.9]
-            + [coding.white, coding.peak, coding.weights.0, coding.weights.1, coding.weights.2, coding.gamma]
+        // A matrix has twelve numbers, and no coding that has any.
+        let ends = effect.kind == HWD_MATRIX || effect.kind == HWD_CODED ? [n.10, n.11] : [coding.white, coding.peak]
+        return bits(form) + [n.0, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, n.9] + ends
+            + [coding.weights.0, coding.weights.1, coding.weights.2, coding.gamma]
     }
 
     /// Integers as they are in a buffer of floats.

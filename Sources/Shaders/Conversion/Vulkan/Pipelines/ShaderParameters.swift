@@ -70,7 +70,7 @@ struct ShaderParameters {
         }
         let step = Double(ConversionPlan.forwardEntries - 1) / plan.forwardLimit
         let rescaling = plan.rescaling
-        return rows(plan.decode) + rows(Affine(plan.light)) + rows(plan.encode)
+        return rows(plan.decode) + rows(plan.light) + rows(plan.encode)
             + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
             + row(rescaling.factor) + row(rescaling.offset)
             + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize)) + effects.records
