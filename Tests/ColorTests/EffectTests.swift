@@ -113,8 +113,14 @@ import Testing
         arguments: [
             ["exposure:ev=.5", "saturation:s=1.2", "cdl:slope=1.1/1/.9,offset=.01/0/-.02,sat=1.1", "vignette"],
             ["vignette:intensity=.5", "exposure:ev=.7", "saturation:s=.6"],
-            ["vignette", "cdl:slope=1.1/.9/1,offset=.02/0/-.01", "exposure:ev=.3", "vignette:radius=2", "saturation:s=0"],
-            ["cdl:offset=.1,sat=.5", "sepia", "exposure:ev=1", "cdl:slope=2,clamp=true", "cdl:offset=-.1,space=srgb"],
+            [
+                "vignette", "cdl:slope=1.1/.9/1,offset=.02/0/-.01", "exposure:ev=.3", "vignette:radius=2",
+                "saturation:s=0",
+            ],
+            [
+                "cdl:offset=.1,sat=.5", "sepia", "exposure:ev=1", "cdl:slope=2,clamp=true",
+                "cdl:offset=-.1,space=srgb",
+            ],
         ])
     func composed(list: [String]) throws {
         let whole = try Self.plan(list, .displayP3)

@@ -7,7 +7,9 @@ import Testing
 
 /// The CPU's loops for effects, of every instruction set, against the reference.
 @Suite(.serialized) struct EffectLoopTests {
-    static let lists: [[String]] = [
+    static let lists = otherLists + affineLists
+
+    private static let otherLists: [[String]] = [
         ["vignette:intensity=.3", "exposure:ev=1.5", "saturation:s=1.4"], ["sepia"], ["sepia:amount=.6"],
         ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7"],
         ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7,clamp=true"],
@@ -19,7 +21,7 @@ import Testing
         ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
         ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
         ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],
-    ] + affineLists
+    ]
 
     /// Lists that are a matrix, offsets and vignettes.
     static let affineLists: [[String]] = [

@@ -48,7 +48,8 @@ struct EffectNumbers {
         ]
         let (n, coding) = (effect.numbers, effect.coding)
         // A matrix has twelve numbers, and no coding that has any.
-        let ends = effect.kind == HWD_MATRIX || effect.kind == HWD_CODED ? [n.10, n.11] : [coding.white, coding.peak]
+        let isMatrix = effect.kind == HWD_MATRIX || effect.kind == HWD_CODED
+        let ends = isMatrix ? [n.10, n.11] : [coding.white, coding.peak]
         return bits(form) + [n.0, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, n.9] + ends
             + [coding.weights.0, coding.weights.1, coding.weights.2, coding.gamma]
     }
