@@ -6,7 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md), then which figure
 by more than the rounds differ. Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata, mapping,
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, effects, light, alpha, sdr, metadata, mapping,
                  scaling, receipt, sandbox, clients, failover, fairness, stills: only these parts, separated by commas
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
@@ -298,6 +298,20 @@ def alpha(folder):
         ["alpha", "preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)
 
 
+def effects(folder):
+    """4K P010 to half floats with lists of effects, against the same conversion without."""
+    rows = []
+    with Daemon(folder) as daemon:
+        found = daemon.bench("effects", 15)
+    for name in [key.removesuffix(" ratio") for key in found if key.endswith(" ratio")]:
+        ratio = found[f"{name} ratio"]
+        FIGURES.record(f"time of a conversion with {name} over without, 4K", [ratio])
+        goal = "≤ 1.3" if name.startswith("exposure") else "–"
+        rows.append((name, f"{found[f'{name} ms']:.1f} ms", f"{ratio:.2f}", goal))
+    return f"4K P010 PQ to RGBA16F with effects, {found['device']}, against the same without:\n\n" + table(
+        ["effects", "a frame", "time", "goal (time)"], rows)
+
+
 def sandbox(folder):
     """The cost of the sandbox: an encode and a decode, against the same with HWDAEMON_SANDBOX=off."""
     rows = []
@@ -316,7 +330,7 @@ def sandbox(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha,
+    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "effects": effects, "light": hdr.light, "alpha": alpha,
              "sdr": hdr.sdr, "scaling": scaling.scaling, "metadata": hdr.metadata, "mapping": hdr.mapping, "receipt": hdr.receipt, "sandbox": sandbox, "failover": failover.failover,
              "fairness": fairness.fairness, "stills": stills.stills,
              "compressed": compressed, "decoding": decoding,

@@ -108,6 +108,29 @@ import Testing
         }
     }
 
+    @Test(
+        "A list is its effects one after the other, whichever of them become one step",
+        arguments: [
+            ["exposure:ev=.5", "saturation:s=1.2", "cdl:slope=1.1/1/.9,offset=.01/0/-.02,sat=1.1", "vignette"],
+            ["vignette:intensity=.5", "exposure:ev=.7", "saturation:s=.6"],
+            [
+                "vignette", "cdl:slope=1.1/.9/1,offset=.02/0/-.01", "exposure:ev=.3", "vignette:radius=2",
+                "saturation:s=0",
+            ],
+            [
+                "cdl:offset=.1,sat=.5", "sepia", "exposure:ev=1", "cdl:slope=2,clamp=true",
+                "cdl:offset=-.1,space=srgb",
+            ],
+        ])
+    func composed(list: [String]) throws {
+        let whole = try Self.plan(list, .displayP3)
+        let parts = try list.map { try Self.plan([$0], .displayP3) }
+        for input in Self.inputs {
+            let wanted = parts.reduce(input) { $1.convert($0, alpha: 1, at: (100, 50)).codes }
+            Self.expect(whole.convert(input, alpha: 1, at: (100, 50)).codes, wanted, "\(list) of \(input)")
+        }
+    }
+
     @Test("A key makes its color transparent, highlights stay, and a background fills what is transparent")
     func key() throws {
         let key = "key:color=1acc33,similarity=.12,blend=.1"

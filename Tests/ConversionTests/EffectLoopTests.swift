@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDPixels
 import HWDColor
 import HWDConversion
 import HWDModel
@@ -6,7 +7,9 @@ import Testing
 
 /// The CPU's loops for effects, of every instruction set, against the reference.
 @Suite(.serialized) struct EffectLoopTests {
-    static let lists: [[String]] = [
+    static let lists = otherLists + affineLists
+
+    private static let otherLists: [[String]] = [
         ["vignette:intensity=.3", "exposure:ev=1.5", "saturation:s=1.4"], ["sepia"], ["sepia:amount=.6"],
         ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7"],
         ["cdl:slope=1.1/1/.9,offset=-.03/-.02/.01,power=1.25/1/.8,sat=1.7,clamp=true"],
@@ -18,6 +21,14 @@ import Testing
         ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
         ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
         ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],
+    ]
+
+    /// Lists that are a matrix, offsets and vignettes.
+    static let affineLists: [[String]] = [
+        ["exposure:ev=.5", "saturation:s=1.2", "cdl:slope=1.1/1/.9,offset=.01,sat=1.1", "vignette"],
+        ["vignette:intensity=.5", "exposure:ev=.7", "saturation:s=.6"],
+        ["vignette:intensity=.9", "cdl:slope=1.1/.9/1,offset=.02/0/-.01", "exposure:ev=.3", "vignette:radius=2"],
+        ["cdl:slope=.9,offset=-.02/.03/0,sat=1.3", "exposure:ev=-.5"],
     ]
 
     /// Those for video: a key, and a table in a coding that is steep near black, multiply what rounding leaves of a component
@@ -66,14 +77,66 @@ import Testing
         try CPUConverterTests.check(CPUConverterTests.conversion(.nv12, sdr, .yu12, sdr, options: options))
     }
 
-    @Test("where a GPU does not apply them, the reason is given")
-    func choice() throws {
+    /// Dark video, in which the first segments of curves are read.
+    @Test("matrices, offsets and vignettes near black", arguments: affineLists.indices)
+    func nearBlack(index: Int) throws {
         let light = SignalDescription(primaries: .displayP3, transfer: .linear)
         var options = ConversionOptions()
-        options.effects = Effects(list: try EffectList(texts: ["sepia"], .call))
-        let chosen = try ConverterChoice.choose(
-            for: CPUConverterTests.conversion(.rgba16f, light, .rgba16f, light, options: options),
-            ConverterChoice.Request(.auto))
-        #expect(!chosen.isGPU && chosen.fallbackReason == "lists of effects are applied on the CPU alone")
+        options.effects = Effects(list: try EffectList(texts: Self.affineLists[index], .call))
+        for signal in [CPUConverterTests.pq, CPUConverterTests.hlg] {
+            let conversion = CPUConverterTests.conversion(
+                .p010, signal, .rgba16f, light, width: 96, height: 64, options: options)
+            var picture = Picture.any(conversion.source, seed: 5)
+            for component in 0..<3 {
+                for y in 0..<(component == 0 ? picture.height : picture.chromaHeight) {
+                    for x in 0..<(component == 0 ? picture.width : picture.chromaWidth) {
+                        let code = picture[component, x, y]
+                        picture[component, x, y] = component == 0 ? 60 + code % 80 : 504 + code % 17
+                    }
+                }
+            }
+            let values = try ReferenceConverter(conversion).values(picture)
+            for level in Int32(0)...2 {
+                hwd_limit_instructions(level)
+                defer { hwd_limit_instructions(2) }
+                let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+                let error = Difference(result, values).halves
+                #expect(error <= 1, "\(error) units, \(String(cString: hwd_instructions())), \(signal)")
+            }
+        }
+    }
+
+    /// Pixels with known results, which `ColorTests` compares with the reference.
+    static let points: [Triple] = [
+        [0.18, 0.18, 0.18], [0.8, 0.1, 0.05], [0.02, 0.55, 0.12], [3.2, 1.7, 0.9], [-0.04, 0.25, 1],
+    ]
+
+    /// The conversion of `points` by a list, and their picture.
+    static func pointsOf(_ list: [String]) throws -> (Conversion, Picture) {
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: list, .call), tables: try tables())
+        var picture = Picture(.rgba16f, width: points.count, height: 2)
+        for (x, point) in points.enumerated() {
+            for y in 0..<2 {
+                for channel in 0..<3 { picture[channel, x, y] = Int(Half.bits(point[channel])) }
+                picture[3, x, y] = Int(Half.bits(1))
+            }
+        }
+        let conversion = CPUConverterTests.conversion(
+            .rgba16f, light, .rgba16f, light, width: points.count, height: 2, options: options)
+        return (conversion, picture)
+    }
+
+    @Test("pixels with known results", arguments: lists.indices)
+    func points(index: Int) throws {
+        let (conversion, picture) = try Self.pointsOf(Self.lists[index])
+        let values = try ReferenceConverter(conversion).values(picture)
+        for level in Int32(0)...2 {
+            hwd_limit_instructions(level)
+            defer { hwd_limit_instructions(2) }
+            let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+            #expect(Difference(result, values).halves <= 1, "\(String(cString: hwd_instructions()))")
+        }
     }
 }

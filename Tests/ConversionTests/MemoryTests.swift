@@ -248,7 +248,10 @@ extension VulkanTests {
         func shadersAreValid() throws {
             for (name, digits) in [
                 ("to_rgb", SPIRV.to_rgb), ("to_ycbcr", SPIRV.to_ycbcr), ("image_to_rgb", SPIRV.image_to_rgb),
-                ("image_to_ycbcr", SPIRV.image_to_ycbcr),
+                ("image_to_ycbcr", SPIRV.image_to_ycbcr), ("to_rgb_effects", SPIRV.to_rgb_effects),
+                ("to_ycbcr_effects", SPIRV.to_ycbcr_effects),
+                ("image_to_rgb_effects", SPIRV.image_to_rgb_effects),
+                ("image_to_ycbcr_effects", SPIRV.image_to_ycbcr_effects),
             ] {
                 let words = SPIRV.words(digits)
                 #expect(words.first == 0x0723_0203)

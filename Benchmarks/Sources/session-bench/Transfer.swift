@@ -20,14 +20,17 @@ private struct TransferBench {
     private let target: SharedMemory
     private let copy: UnsafeMutableRawBufferPointer
 
-    init(_ daemon: Daemon, device: String, _ formats: (PixelFormat, PixelFormat)) throws {
+    init(
+        _ daemon: Daemon, device: String, _ formats: (PixelFormat, PixelFormat),
+        options: CreateTransferSession.Options? = nil
+    ) throws {
         from = FrameLayout.packed(formats.0, width: Self.width, height: Self.height)
         to = FrameLayout.packed(formats.1, width: Self.width, height: Self.height)
         session = try TransferSession(
             daemon,
             CreateTransferSession.Parameters(
                 width: Self.width, height: Self.height, source: Self.image(formats.0),
-                target: Self.image(formats.1), device: device))
+                target: Self.image(formats.1), options: options, device: device))
         let words = session.created.device.split(separator: " ")
         threadCount =
             words.firstIndex(where: { $0.hasPrefix("thread") }).flatMap { $0 > 0 ? Int(words[$0 - 1]) : nil }
@@ -77,7 +80,7 @@ private struct TransferBench {
         return (converted, copied)
     }
 
-    private func convert(_ frameID: UInt64) throws {
+    func convert(_ frameID: UInt64) throws {
         try session.transfer(
             TransferFrame(
                 frameID: frameID, source: TransferFrame.Place(poolID: 1, layout: from.layout),
@@ -158,4 +161,55 @@ private func fill(
             }
         }
     }
+}
+
+/// Lists of effects by what `bench.py` calls them.
+private let effectLists: [(name: String, effects: [String])] = [
+    (
+        "exposure, saturation, cdl and vignette",
+        ["exposure:ev=0.5", "saturation:s=1.2", "cdl:slope=1.1/1/0.9,offset=0.01", "vignette:intensity=0.5"]
+    ),
+    ("cdl with powers", ["cdl:power=1.25/1.1/0.8"]), ("sepia", ["sepia"]),
+    ("curve", ["curve:points=0/0/0.18/0.12/0.5/0.55/1/1/4/3"]),
+    ("key, despill and background", ["key:color=1acc33", "despill", "background:color=204060"]),
+    ("lut", ["lut:table=0,space=pq"]),
+]
+
+/// The text of a cube that changes nothing.
+private func cube(size: Int) -> String {
+    var text = "LUT_3D_SIZE \(size)\n"
+    for index in 0..<size * size * size {
+        let entry = [index % size, index / size % size, index / size / size]
+        text += entry.map { String(Float($0) / Float(size - 1)) }.joined(separator: " ") + "\n"
+    }
+    return text
+}
+
+/// Milliseconds of a conversion of P010 to half floats with effects, and the median of each round's ratio to one without.
+func effects(_ daemon: Daemon, rounds: Int, device: String) throws -> [String: PropertyValue] {
+    let plain = try TransferBench(daemon, device: device, (.p010, .rgba16f))
+    defer { plain.close() }
+    var found: [String: PropertyValue] = ["device": .string(plain.session.created.device)]
+    for (name, list) in effectLists {
+        var options = CreateTransferSession.Options()
+        options.effects = list
+        if name == "lut" { options.tables = [cube(size: 9)] }
+        let bench = try TransferBench(daemon, device: device, (.p010, .rgba16f), options: options)
+        defer { bench.close() }
+        var (times, ratios): ([Double], [Double]) = ([], [])
+        for round in 0..<rounds {
+            var start = ContinuousClock.now
+            try bench.convert(UInt64(round))
+            let own = milliseconds(since: start)
+            start = .now
+            try plain.convert(UInt64(round))
+            // The first round also maps the pools.
+            guard round > 0 else { continue }
+            times.append(own)
+            ratios.append(own / milliseconds(since: start))
+        }
+        found["\(name) ms"] = .double(percentile(times, 0.5))
+        found["\(name) ratio"] = .double(percentile(ratios, 0.5))
+    }
+    return found
 }

@@ -140,6 +140,9 @@ do {
     case "churn": result = try churn(daemon, rounds: count)
     case "overhead": result = try overhead(daemon, frames: count)
     case "transfer": result = try transfer(daemon, rounds: count)
+    case "effects", "effects-vulkan":
+        let device = arguments[1] == "effects" ? "cpu" : "vulkan"
+        result = try effects(daemon, rounds: count, device: device)
     case "transfers": result = try transfers(daemon, rounds: count)
     case "scaling-p010": result = try scaling(daemon, .p010, frames: count)
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
@@ -158,8 +161,8 @@ do {
     case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
         print(
-            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|scaling-p010|"
-                + "scaling-i010|kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
+            "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|effects|effects-vulkan|"
+                + "scaling-p010|scaling-i010|kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
                 + "live COUNT, session-bench batch SECONDS [normal|background], "
                 + "session-bench in-place COUNT [WIDTHxHEIGHT]"
         )

@@ -44,8 +44,26 @@ INLINE void multiply(const float *m, int step, pixels *p) {
     p->r = r, p->g = g;
 }
 
-/// From R'G'B' to light of the target's primaries, where the plan converts through light.
-INLINE void convert_to_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
+/// Applies a 3x4 matrix.
+INLINE void transform(const float *m, pixels *p) {
+    const vf r = row_of(m, p->r, p->g, p->b), g = row_of(m + 4, p->r, p->g, p->b);
+    p->b = row_of(m + 8, p->r, p->g, p->b);
+    p->r = r, p->g = g;
+}
+
+/// Darkens pixels, the first of which is at column x, and the next `step` columns further right.
+INLINE void darken(const float *vignette, int x, int step, int y, pixels *p) {
+    vf across;
+    for (int k = 0; k < WIDTH; k++) across[k] = (float)(k * step);
+    across += (float)x + 0.5f - vignette[1];
+    const float down = (float)y + 0.5f - vignette[2];
+    const vf cosine = reciprocal(across * (across * vignette[3]) + (1 + down * down * vignette[3]));
+    const vf gain = cosine * (cosine * vignette[0]) + (1 - vignette[0]);
+    p->r *= gain, p->g *= gain, p->b *= gain;
+}
+
+/// From R'G'B' to light of the target's primaries, where the plan converts through light; the first pixel is at column x of row y.
+INLINE void convert_to_colors(const hwd_plan *plan, const coefficients *own, int x, int y, pixels *p) {
     if (plan->divides) {
         const vf scale = inverse_of(p->a);
         p->r *= scale, p->g *= scale, p->b *= scale;
@@ -57,7 +75,8 @@ INLINE void convert_to_colors(const hwd_plan *plan, const coefficients *own, pix
         amplify(&plan->gain, &own->gain, p);
         // Tone mapping has a table alone.
         amplify(&plan->tone, &own->gain, p);
-        multiply(plan->colors, 3, p);
+        transform(plan->colors, p);
+        if (plan->has_vignette) darken(plan->vignette, x, 1, y, p);
     }
 }
 
@@ -71,7 +90,7 @@ INLINE void convert_from_colors(const hwd_plan *plan, const coefficients *own, p
     if (plan->multiplies) p->r *= p->a, p->g *= p->a, p->b *= p->a;
 }
 
-INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, pixels *p) {
-    convert_to_colors(plan, own, p);
+INLINE void convert_colors(const hwd_plan *plan, const coefficients *own, int x, int y, pixels *p) {
+    convert_to_colors(plan, own, x, y, p);
     convert_from_colors(plan, own, p);
 }

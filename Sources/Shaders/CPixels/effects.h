@@ -19,16 +19,6 @@ static void apply_cdl(const hwd_effect *effect, pixels *p) {
     decode_light(&effect->coding, p);
 }
 
-static void apply_vignette(const hwd_effect *effect, pixels *p, int x, int y) {
-    const float *n = effect->numbers;
-    vf across;
-    for (int k = 0; k < WIDTH; k++) across[k] = (float)(x + k) + 0.5f - n[1];
-    const float down = (float)y + 0.5f - n[2];
-    const vf cosine = 1 / (1 + (across * across + down * down) * n[3]);
-    const vf gain = 1 - n[0] * (1 - cosine * cosine);
-    p->r *= gain, p->g *= gain, p->b *= gain;
-}
-
 static vf curve_value(const hwd_effect *effect, vf x) {
     vf value = x;
     for (int i = 0; i < effect->size; i++) {
@@ -68,9 +58,15 @@ INLINE vi position_of(const hwd_effect *effect, int channel, vf x, vf *part) {
 }
 
 INLINE vf entries(const float *table, vi index) {
+#if LEVEL == 2
+    return (vf)_mm512_i32gather_ps((__m512i)index, table, 4);
+#elif LEVEL == 1
+    return (vf)_mm256_i32gather_ps(table, (__m256i)index, 4);
+#else
     vf values;
     for (int k = 0; k < WIDTH; k++) values[k] = table[index[k]];
     return values;
+#endif
 }
 
 static void look_up_lines(const hwd_effect *effect, pixels *p) {
@@ -127,7 +123,7 @@ static void apply_table(const hwd_effect *effect, pixels *p) {
 
 static void apply_coded(const hwd_effect *effect, pixels *p) {
     encode_light(&effect->coding, p);
-    multiply(effect->numbers, 3, p);
+    transform(effect->numbers, p);
     decode_light(&effect->coding, p);
 }
 
@@ -148,10 +144,10 @@ static void apply_effect(const hwd_effect *effect, pixels *all, int count, int x
     for (int i = 0; i < count; i++) call; \
     break
     switch (effect->kind) {
-    case HWD_MATRIX: APPLY(multiply(effect->numbers, 3, &all[i]));
+    case HWD_MATRIX: APPLY(transform(effect->numbers, &all[i]));
     case HWD_CODED: APPLY(apply_coded(effect, &all[i]));
     case HWD_CDL: APPLY(apply_cdl(effect, &all[i]));
-    case HWD_VIGNETTE: APPLY(apply_vignette(effect, &all[i], x + i * WIDTH, y));
+    case HWD_VIGNETTE: APPLY(darken(effect->numbers, x + i * WIDTH, 1, y, &all[i]));
     case HWD_CURVE: APPLY(apply_curve(effect, &all[i]));
     case HWD_KEY: APPLY(apply_key(effect, &all[i]));
     case HWD_DESPILL: APPLY(apply_despill(effect, &all[i]));

@@ -14,6 +14,7 @@ typedef struct {
     bool words;      // samples are 16-bit words
     bool is_squared; // the curve's value is squared LIGHT_SQUARES times
     bool is_cosited; // chroma samples are at even columns
+    bool is_darkened;  // by a vignette
 } light_form;
 
 /// Whether only matrices and one curve by segments separate Y'CbCr from light. `clips_source` does not matter: the curve clamps its
@@ -153,7 +154,8 @@ INLINE void convert_columns(
         for (int i = 0; i < 3; i++) light[i] = bounded(decode, values[i][k]);
         polynomials(decode, curve, light);
         both[k] = (pixels){.r = light[0], .g = light[1], .b = light[2]};
-        multiply(plan->colors, 3, &both[k]);
+        transform(plan->colors, &both[k]);
+        if (form.is_darkened) darken(plan->vignette, 2 * at + k, 2, own->y, &both[k]);
     }
     write_columns(to, &both[0], &both[1]);
 }
@@ -181,8 +183,10 @@ INLINE void convert_to_light(const line *shared, light_form form) {
     memcpy(own.to[0] + 8 * (size_t)x, to, 8 * (size_t)(plan.width - x));
 }
 
+// Two functions each, because a vignette that is asked for in the loop slows down the others.
 #define LINE(name, ...) \
-    static void name(const line *own) { convert_to_light(own, (light_form){__VA_ARGS__}); }
+    static void name(const line *own) { convert_to_light(own, (light_form){__VA_ARGS__}); } \
+    static void name##_darkened(const line *own) { convert_to_light(own, (light_form){.is_darkened = true, __VA_ARGS__}); }
 LINE(bytes_to_light, .words = false)
 LINE(cosited_bytes_to_light, .is_cosited = true)
 LINE(bytes_to_squared_light, .is_squared = true)
@@ -194,10 +198,14 @@ LINE(cosited_words_to_squared_light, .words = true, .is_squared = true, .is_cosi
 #undef LINE
 
 static convert_line *light_line_of(const hwd_plan *plan) {
-    static convert_line *const lines[2][2][2] = {
-        {{bytes_to_light, cosited_bytes_to_light}, {bytes_to_squared_light, cosited_bytes_to_squared_light}},
-        {{words_to_light, cosited_words_to_light}, {words_to_squared_light, cosited_words_to_squared_light}},
+#define BOTH(name) {name, name##_darkened}
+    static convert_line *const lines[2][2][2][2] = {
+        {{BOTH(bytes_to_light), BOTH(cosited_bytes_to_light)},
+         {BOTH(bytes_to_squared_light), BOTH(cosited_bytes_to_squared_light)}},
+        {{BOTH(words_to_light), BOTH(cosited_words_to_light)},
+         {BOTH(words_to_squared_light), BOTH(cosited_words_to_squared_light)}},
     };
+#undef BOTH
     const bool is_cosited = plan->up_x[0] == 1 && plan->up_x[1] == 0.5f;
-    return lines[plan->source.words][plan->decode.segments.squares != 0][is_cosited];
+    return lines[plan->source.words][plan->decode.segments.squares != 0][is_cosited][plan->has_vignette];
 }

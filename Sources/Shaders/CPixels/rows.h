@@ -144,7 +144,7 @@ INLINE void convert_pair(
     for (int k = 0; k < 2; k++, x += WIDTH, left -= WIDTH) {
         if (left <= 0) return;
         pixels p = read_pixels(own, from, x, left, chroma[0][k], chroma[1][k], chroma[2][k]);
-        convert_colors(own->plan, curves, &p);
+        convert_colors(own->plan, curves, x, own->y, &p);
         write_pixels(own, to, x, left, &p);
     }
 }
@@ -153,12 +153,12 @@ INLINE void convert_pair(
 enum { STRETCH = 128, EFFECT_STRETCH = 32 };
 
 /// Converts the color of a stretch; a function of its own leaves the compiler all registers.
-__attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, pixels *all, int count) {
+__attribute__((noinline)) static void convert_colors_of(const hwd_plan *shared, pixels *all, int count, int x, int y) {
     const hwd_plan plan = *shared;
     const coefficients curves = load_coefficients(&plan);
     for (int i = 0; i < count; i++) {
         pixels p = all[i];
-        convert_colors(&plan, &curves, &p);
+        convert_colors(&plan, &curves, x + i * WIDTH, y, &p);
         all[i] = p;
     }
 }
@@ -169,7 +169,7 @@ __attribute__((noinline)) static void convert_effects_of(const hwd_plan *shared,
     const coefficients curves = load_coefficients(&plan);
     for (int i = 0; i < count; i++) {
         pixels p = all[i];
-        convert_to_colors(&plan, &curves, &p);
+        convert_to_colors(&plan, &curves, x + i * WIDTH, y, &p);
         all[i] = p;
     }
     for (int i = 0; i < plan.effect_count; i++) apply_effect(&plan.effects[i], all, count, x, y);
@@ -194,7 +194,7 @@ INLINE void convert_stretch(const line *own, hwd_form from, hwd_form to, int x, 
                 own, from, x + at + WIDTH, left - at - WIDTH, chroma[0][1], chroma[1][1], chroma[2][1]);
     }
     if (own->plan->effect_count > 0) convert_effects_of(own->plan, all, count, x, own->y);
-    else convert_colors_of(own->plan, all, count);
+    else convert_colors_of(own->plan, all, count, x, own->y);
     for (int i = 0; i < count; i++) write_pixels(own, to, x + i * WIDTH, left - i * WIDTH, &all[i]);
 }
 

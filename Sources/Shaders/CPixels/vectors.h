@@ -51,6 +51,18 @@ INLINE vf at_least(vf x, vf bound) { return choose(x > bound, x, bound); }
 INLINE vf at_most(vf x, vf bound) { return choose(x < bound, x, bound); }
 #endif
 
+/// 1 / x for x from 1 to 2^100, to about 2^-22.
+INLINE vf reciprocal(vf x) {
+#if LEVEL == 2
+    const vf first = (vf)_mm512_rcp14_ps((__m512)x);
+#elif LEVEL == 1
+    const vf first = (vf)_mm256_rcp_ps((__m256)x);
+#else
+    const vf first = 1 / x;
+#endif
+    return LEVEL == 0 ? first : first * (2 - x * first);
+}
+
 INLINE vf within(vf x) { return at_most(at_least(x, splat(0)), splat(1)); }
 
 /// value + fraction · rise of the pairs with these indices.

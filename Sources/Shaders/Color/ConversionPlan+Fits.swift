@@ -19,9 +19,12 @@ extension ConversionPlan {
     /// By how much a list of effects may multiply small errors of light, roughly.
     private var effectGain: Double {
         guard !conversion.options.effects.list.isEmpty else { return 1 }
-        let (a, b, c) = light.rows
-        let first = [a, b, c].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? 1
-        return min(effects.reduce(max(1, first)) { $0 * max(1, $1.gain) }, 0x1p20)
+        let primaries = conversion.source.signal.primaries.conversion(to: conversion.target.signal.primaries)
+        guard !effects.allSatisfy(\.isVignette) else {
+            // Four times a tenth of a unit, beside the half of rounding, is within one.
+            return max(1, light.matrix.largestSum / primaries.largestSum / 4)
+        }
+        return min(effects.reduce(max(1, light.matrix.largestSum)) { $0 * max(1, $1.gain) }, 0x1p20)
     }
 
     /// E' of the target for grey light.
@@ -75,11 +78,10 @@ extension ConversionPlan {
     public var isLightBounded: Bool {
         let (source, target) = (conversion.source, conversion.target)
         guard target.isLight, forwardLimit == 1, !keepsValues, sourceHLG == nil, toneMapping == nil,
-            mapping == nil, effects.isEmpty, source.format.isYCbCr
+            mapping == nil, effects.allSatisfy(\.isVignette), source.format.isYCbCr
         else { return false }
-        let rows = light.rows
-        let gain = [rows.0, rows.1, rows.2].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? .infinity
-        return gain * forwardScale * source.signal.transfer.decode(1) < 65000
+        let offset = light.offset.replacing(with: -light.offset, where: light.offset .< .zero).max()
+        return light.matrix.largestSum * forwardScale * source.signal.transfer.decode(1) + offset < 65000
     }
 }
 

@@ -24,7 +24,7 @@ extension ConversionPlan {
         var alpha = sourceAlpha
         color = lightOfSource(color)
         if let toneMapping { color *= toneMapping.gain(largest: color.max()) }
-        color = light * color
+        color = light(color)
         for effect in effects { (color, alpha) = effect.apply(color, alpha, at: position) }
         if let targetHLG {
             color *= targetHLG.sceneGain(displayLuminance: (targetHLG.luminance * color).sum())

@@ -15,8 +15,8 @@ public struct ConversionPlan: Sendable {
     public let decode: Affine
     /// R'G'B' to the target's codes, not yet rounded.
     public let encode: Affine
-    /// Linear light of the source's primaries to the target's; linear effects before all others are included.
-    public let light: Matrix3
+    /// Linear light of the source's primaries to the target's; affine effects before all others are included.
+    public let light: Affine
     /// The other effects, applied to light of the target's primaries.
     public let effects: [EffectStep]
     /// Whether transfer function and primaries are equal and there is no effect: R'G'B' is neither linearised nor clamped.
@@ -63,11 +63,11 @@ public struct ConversionPlan: Sendable {
         encode = Self.rgbToCodes(target)
         let primaries = source.signal.primaries.conversion(to: target.signal.primaries)
         var steps = try EffectStep.steps(conversion)
-        if case .matrix(let first)? = steps.first {
+        if case .affine(let first)? = steps.first {
             steps.removeFirst()
-            light = first * primaries
+            light = first * Affine(primaries)
         } else {
-            light = options.effects.matrix(luminance: target.signal.primaries.luminance) * primaries
+            light = Affine(options.effects.matrix(luminance: target.signal.primaries.luminance) * primaries)
         }
         effects = steps
         toneMapping = ToneMapping(source.signal.transfer, options)

@@ -46,6 +46,9 @@ public struct Matrix3: Hashable, Sendable {
             left.third * (1 - amount) + right.third * amount)
     }
 
+    /// The largest sum of a row's absolute values.
+    var largestSum: Double { [first, second, third].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? 0 }
+
     /// The inverse, by cofactors; the matrices here are far from singular.
     public var inverse: Matrix3 {
         func cross(_ a: Triple, _ b: Triple) -> Triple {
@@ -69,6 +72,11 @@ public struct Affine: Hashable, Sendable {
     public init(_ matrix: Matrix3, _ offset: Triple = .zero) {
         self.matrix = matrix
         self.offset = offset
+    }
+
+    /// The map after another one.
+    static func * (left: Affine, right: Affine) -> Affine {
+        Affine(left.matrix * right.matrix, left(right.offset))
     }
 
     /// The map's value.

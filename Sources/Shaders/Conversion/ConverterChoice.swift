@@ -161,9 +161,6 @@ public enum ConverterChoice {
         guard conversion.source.format != .yuva, conversion.target.format != .yuva else {
             throw SessionError(.parameter, "YUVA is converted on the CPU alone")
         }
-        guard conversion.options.effects.list.isEmpty else {
-            throw SessionError(.parameter, "lists of effects are applied on the CPU alone")
-        }
         // Without a GPU the loader only opens software drivers, which takes as long as converting many pictures.
         guard allowsSoftware || hasGPUNode else {
             throw SessionError(.couldNotCreateInstance, "this process sees no GPU: there is no render node")

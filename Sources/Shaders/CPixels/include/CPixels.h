@@ -106,7 +106,7 @@ typedef struct {
 } hwd_coding;
 
 typedef enum {
-    HWD_MATRIX,      ///< numbers: a 3x3 matrix by rows
+    HWD_MATRIX,      ///< numbers: a 3x4 matrix by rows
     HWD_CODED,       ///< the same, of coded values
     HWD_CDL,         ///< numbers: slope, offset and power of R, G and B, saturation; flag: clamp
     HWD_VIGNETTE,    ///< numbers: intensity, the center's x and y, the factor on squared distances
@@ -123,7 +123,7 @@ typedef struct {
     hwd_effect_kind kind;
     bool flag;
     int size;
-    float numbers[10];
+    float numbers[12];
     hwd_coding coding;
     const float *table;
 } hwd_effect;
@@ -142,8 +142,10 @@ typedef struct {
     hwd_curve decode;
     hwd_gain gain;              ///< curve.pairs NULL: none
     hwd_gain tone;              ///< the same, applied after `gain`
-    float colors[9];
-    const hwd_effect *effects;  ///< applied to light after `colors`
+    float colors[12];           ///< light of the source's primaries → the target's, 3x4 by rows
+    bool has_vignette;          ///< applied to light after `colors`
+    float vignette[4];          ///< intensity, the center's x and y, the factor on squared distances
+    const hwd_effect *effects;  ///< applied to light after that
     int effect_count;
     bool makes_alpha;           ///< effects may make pixels transparent
     bool is_bounded;            ///< half floats cannot overflow: no clamp is needed

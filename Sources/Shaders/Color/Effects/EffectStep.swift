@@ -5,8 +5,8 @@ import func Glibc.pow
 
 /// An effect of a list with its numbers, computed once in Double for the reference, shaders and the CPU's loops.
 public enum EffectStep: Sendable {
-    /// Exposure or saturation, or several of them.
-    case matrix(Matrix3)
+    /// Exposure, saturation or a linear color decision, or several of them.
+    case affine(Affine)
     /// A matrix of sRGB-coded values.
     case coded(Matrix3)
     case cdl(ColorDecision)
@@ -19,30 +19,42 @@ public enum EffectStep: Sendable {
     /// Light behind transparent pixels.
     case background(Triple)
 
-    /// The steps of a conversion's list; neighboring matrices are one.
+    /// The steps of a conversion's list.
     ///
     /// - Throws: `Parameter` for a table that is missing.
     static func steps(_ conversion: Conversion) throws(SessionError) -> [EffectStep] {
         var steps: [EffectStep] = []
         for effect in conversion.options.effects.list.effects {
-            let step = try EffectStep(effect, conversion)
-            if case .matrix(let next) = step, case .matrix(let last)? = steps.last {
-                steps[steps.count - 1] = .matrix(next * last)
-            } else {
-                steps.append(step)
-            }
+            append(try EffectStep(effect, conversion), to: &steps)
         }
         return steps
+    }
+
+    /// Adds a step: neighboring affine maps become one, and matrices move before a vignette, which is a factor.
+    private static func append(_ step: EffectStep, to steps: inout [EffectStep]) {
+        guard case .affine(let next) = step else { return steps.append(step) }
+        switch steps.last {
+        case .affine(let last):
+            steps[steps.count - 1] = .affine(next * last)
+        case .vignette(let vignette):
+            steps.removeLast()
+            append(.affine(Affine(next.matrix)), to: &steps)
+            steps.append(.vignette(vignette))
+            if next.offset != .zero { steps.append(.affine(Affine(.identity, next.offset))) }
+        default: steps.append(step)
+        }
     }
 
     private init(_ effect: Effect, _ conversion: Conversion) throws(SessionError) {
         let primaries = conversion.target.signal.primaries
         switch effect.name {
-        case .exposure: self = .matrix(.diagonal(Triple(repeating: exp2(effect.number("ev")))))
+        case .exposure: self = .affine(Affine(.diagonal(Triple(repeating: exp2(effect.number("ev"))))))
         case .saturation:
-            self = .matrix(Effects.saturating(effect.number("s"), luminance: primaries.toXYZ.rows.1))
+            self = .affine(Affine(Effects.saturating(effect.number("s"), luminance: primaries.toXYZ.rows.1)))
         case .sepia: self = .coded(.mix(.identity, SepiaMatrix.full, effect.number("amount")))
-        case .cdl: self = .cdl(ColorDecision(effect, Coding(effect.space ?? .linear, conversion)))
+        case .cdl:
+            let decision = ColorDecision(effect, Coding(effect.space ?? .linear, conversion))
+            self = decision.affine.map { .affine($0) } ?? .cdl(decision)
         case .vignette: self = .vignette(Vignette(effect, conversion.target))
         case .curve: self = .curve(ToneCurve(effect.numbers("points")))
         case .key: self = .key(ChromaKey(effect, primaries))
@@ -68,7 +80,7 @@ public enum EffectStep: Sendable {
     /// - Parameter position: the pixel's column and row.
     func apply(_ color: Triple, _ alpha: Double, at position: (x: Int, y: Int)) -> (Triple, Double) {
         switch self {
-        case .matrix(let matrix): return (matrix * color, alpha)
+        case .affine(let map): return (map(color), alpha)
         case .coded(let matrix):
             let transfer = TransferFunction.sRGB
             return ((matrix * color.mapped(transfer.encode)).mapped(transfer.decode), alpha)
@@ -86,12 +98,17 @@ public enum EffectStep: Sendable {
         }
     }
 
+    /// Whether it is a factor of at most 1.
+    var isVignette: Bool {
+        if case .vignette = self { return true }
+        return false
+    }
+
     /// By how much the step may multiply small errors of light, roughly.
     var gain: Double {
         switch self {
-        case .matrix(let matrix), .coded(let matrix):
-            let rows = matrix.rows
-            return [rows.0, rows.1, rows.2].map { abs($0.x) + abs($0.y) + abs($0.z) }.max() ?? 1
+        case .affine(let map): return map.matrix.largestSum
+        case .coded(let matrix): return matrix.largestSum
         case .cdl(let decision): return 16 * decision.slope.max() * max(1, decision.saturation)
         case .curve(let curve): return curve.steepest
         case .lut: return 16
@@ -142,6 +159,12 @@ public struct ColorDecision: Sendable {
         saturation = effect.number("sat")
         clamps = effect.word("clamp") == "true"
         self.coding = coding
+    }
+
+    /// The decision where it is an affine map of light.
+    var affine: Affine? {
+        guard coding.space == .linear, !clamps, power == .one else { return nil }
+        return Affine(Effects.saturating(saturation, luminance: Self.luma)) * Affine(.diagonal(slope), offset)
     }
 
     func apply(_ color: Triple) -> Triple {

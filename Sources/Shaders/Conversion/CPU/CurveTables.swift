@@ -43,7 +43,7 @@ final class CurveTables {
     func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
         guard !steps.isEmpty else { return nil }
         let array = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
-        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, self) }
+        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, hold: numbers) }
         effects = array
         return UnsafePointer(array)
     }
@@ -175,13 +175,17 @@ extension hwd_plan {
             // Weights of 0 select the largest component.
             tone.curve = tables.octaves(LogTable.values { mapping.gain(largest: $0) })
         }
-        let rows = plan.light.rows
-        colors = (
-            Float(rows.0.x), Float(rows.0.y), Float(rows.0.z), Float(rows.1.x), Float(rows.1.y), Float(rows.1.z),
-            Float(rows.2.x), Float(rows.2.y), Float(rows.2.z)
-        )
-        effects = tables.effects(plan.effects)
-        effect_count = Int32(plan.effects.count)
+        // −0 changes no sum, not even that of zeros.
+        let offset = plan.light.offset == .zero ? Triple(repeating: -0.0) : plan.light.offset
+        colors = Self.rows(Affine(plan.light.matrix, offset))
+        var steps = plan.effects
+        if case .vignette(let first)? = steps.first {
+            steps.removeFirst()
+            has_vignette = true
+            vignette = (Float(first.intensity), Float(first.center.x), Float(first.center.y), Float(first.scale))
+        }
+        effects = tables.effects(steps)
+        effect_count = Int32(steps.count)
         makes_alpha = plan.conversion.options.effects.list.makesAlpha
         if let display = plan.targetHLG {
             inverse_gain.weights = Self.floats(display.luminance)

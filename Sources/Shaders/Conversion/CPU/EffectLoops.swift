@@ -5,12 +5,14 @@ internal import HWDModel
 
 extension hwd_effect {
     /// An effect in the form that the loops of `CPixels` take.
-    init(_ step: EffectStep, _ tables: CurveTables) {
+    ///
+    /// - Parameter hold: keeps the numbers of a table or curve, and returns where they are.
+    init(_ step: EffectStep, hold: ([Float]) -> UnsafePointer<Float>?) {
         self.init()
         switch step {
-        case .matrix(let matrix): (kind, numbers) = (HWD_MATRIX, Self.numbers(matrix))
+        case .affine(let map): (kind, numbers) = (HWD_MATRIX, hwd_plan.rows(map))
         case .coded(let matrix):
-            (kind, numbers) = (HWD_CODED, Self.numbers(matrix))
+            (kind, numbers) = (HWD_CODED, hwd_plan.rows(Affine(matrix)))
             coding.space = HWD_SRGB
         case .cdl(let decision):
             kind = HWD_CDL
@@ -25,7 +27,7 @@ extension hwd_effect {
         case .curve(let curve):
             kind = HWD_CURVE
             size = Int32(curve.pieces.count)
-            table = tables.numbers(
+            table = hold(
                 curve.pieces.flatMap { piece in
                     let factors = piece.factors
                     return [piece.start, piece.scale, factors.0, factors.1, factors.2, factors.3].map { Float($0) }
@@ -43,22 +45,20 @@ extension hwd_effect {
             kind = own.isCube ? HWD_CUBE_LUT : HWD_LINE_LUT
             (flag, size, coding) = (lookup.scalesHeadroom, Int32(own.size), hwd_coding(lookup.coding))
             numbers = Self.numbers([own.low, Double(own.size - 1) / (own.high - own.low)])
-            table = tables.numbers(own.values)
+            table = hold(own.values)
         case .background(let light): (kind, numbers) = (HWD_BACKGROUND, Self.numbers([light]))
         }
     }
 
-    private typealias Numbers = (Float, Float, Float, Float, Float, Float, Float, Float, Float, Float)
-
-    private static func numbers(_ matrix: Matrix3) -> Numbers {
-        numbers([matrix.rows.0, matrix.rows.1, matrix.rows.2])
-    }
+    private typealias Numbers = (
+        Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float
+    )
 
     /// Up to three triples, and a tenth number.
     private static func numbers(_ triples: [Triple], _ last: Double = 0) -> Numbers {
         let all = triples + [Triple](repeating: .zero, count: 3 - triples.count)
         let (a, b, c) = (SIMD3<Float>(all[0]), SIMD3<Float>(all[1]), SIMD3<Float>(all[2]))
-        return (a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z, Float(last))
+        return (a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z, Float(last), 0, 0)
     }
 }
 

@@ -34,11 +34,12 @@ extension VulkanConverter {
         var bindings: [Int: PictureSlice.Binding] = [:]
         for index in 0..<PipelineStore.bindingCount where images.isEmpty || index > 2 {
             bindings[index] = .buffer(
-                constants.handle, offset: Self.tablesOffset, range: parameters.tables.count * 4)
+                constants.handle, offset: tablesOffset, range: parameters.tables.count * 4)
         }
         bindings[PipelineStore.parametersBinding] = .buffer(
             constants.handle, offset: 0, range: parameters.uniform.count * 4)
         bindings[PipelineStore.tablesBinding] = .texels(tables.handle)
+        if let entries { bindings[PipelineStore.effectsBinding] = entries }
         for index in 0..<2 where !images.isEmpty {
             bindings[index] = .image(images[min(index, images.count - 1)].view)
         }

@@ -21,6 +21,8 @@ public final class VulkanConverter: PixelConverter {
     let constants: DeviceBuffer
     /// The curves in `constants`.
     let tables: TexelView
+    /// Tables and curves of effects; nil without any.
+    private var entryBuffer: DeviceBuffer?
     let pipeline: VkPipeline
     /// The pipeline for sources in images, compiled on first use.
     var imagePipeline: VkPipeline?
@@ -35,7 +37,7 @@ public final class VulkanConverter: PixelConverter {
     var timeout: Double
 
     /// The offset of the tables, which follow the uniform buffer.
-    static let tablesOffset = (ShaderParameters.uniformSize * 4).roundedUp(to: TexelView.alignment)
+    let tablesOffset: Int
 
     /// Opens a device for a conversion.
     ///
@@ -74,15 +76,36 @@ public final class VulkanConverter: PixelConverter {
             plan, DispatchShape(plan.conversion.target.format, isSoftware: isSoftware), packsByHand: !isSoftware)
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)
-        constants = try DeviceBuffer(
-            gpu, size: Self.tablesOffset + parameters.tables.count * 4, .constants)
-        tables = try TexelView(
-            gpu, constants.handle, offset: Self.tablesOffset, texels: parameters.tables.count)
+        tablesOffset = (parameters.uniform.count * 4).roundedUp(to: TexelView.alignment)
+        constants = try DeviceBuffer(gpu, size: tablesOffset + parameters.tables.count * 4, .constants)
+        tables = try TexelView(gpu, constants.handle, offset: tablesOffset, texels: parameters.tables.count)
+        entryBuffer = try Self.entries(parameters.effects, gpu)
         pipeline = try gpu.store().pipeline(parameters.key, gpu)
         parameters.uniform.withUnsafeBytes { constants.memory.copyMemory(from: $0) }
         parameters.tables.withUnsafeBytes {
-            UnsafeMutableRawBufferPointer(rebasing: constants.memory[Self.tablesOffset...]).copyMemory(from: $0)
+            UnsafeMutableRawBufferPointer(rebasing: constants.memory[tablesOffset...]).copyMemory(from: $0)
         }
+    }
+
+    private static func entries(
+        _ effects: EffectNumbers, _ gpu: VulkanDevice
+    ) throws(SessionError) -> DeviceBuffer? {
+        let size = effects.entries.count * 4
+        guard size > 0 else { return nil }
+        guard size <= Int(gpu.limits.maxStorageBufferRange) else {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(gpu.description.label) cannot bind the \(size) bytes of the effects' tables")
+        }
+        let buffer = try DeviceBuffer(gpu, size: size, .constants)
+        effects.entries.withUnsafeBytes { buffer.memory.copyMemory(from: $0) }
+        return buffer
+    }
+
+    /// The binding of tables and curves of effects.
+    var entries: PictureSlice.Binding? {
+        guard let handle = entryBuffer?.handle else { return nil }
+        return .buffer(handle, offset: 0, range: parameters.effects.entries.count * 4)
     }
 
     public func change(to conversion: Conversion) throws(SessionError) -> Bool {
@@ -90,7 +113,7 @@ public final class VulkanConverter: PixelConverter {
             return false
         }
         plan = changed
-        ShaderParameters.uniform(plan).withUnsafeBytes { constants.memory.copyMemory(from: $0) }
+        ShaderParameters.uniform(plan, parameters.effects).withUnsafeBytes { constants.memory.copyMemory(from: $0) }
         return true
     }
 

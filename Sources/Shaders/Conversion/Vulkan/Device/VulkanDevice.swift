@@ -32,7 +32,7 @@ public final class VulkanDevice {
     private let memory: VkPhysicalDeviceMemoryProperties
     private var pipelines: PipelineStore?
 
-    /// Storage buffers that the shaders need: six planes and the tables.
+    /// Storage buffers that the shaders need: six planes, and the tables of effects.
     static let storageBuffers: UInt32 = 7
 
     /// Opens the best device, or the one at a PCI address.

@@ -2,7 +2,7 @@
 // The color conversion: ConversionPlan+Pixel.swift in fp32, with tables for curves. Specialization constants select the
 // steps of a pipeline; `P` has its numbers.
 
-layout(local_size_x_id = 20, local_size_y_id = 21) in;
+layout(local_size_x_id = 19, local_size_y_id = 20) in;
 
 // Pixel formats as ShaderParameters.swift numbers them.
 const uint NV12 = 0, P010 = 1, YU12 = 2, I010 = 3, RGBA16F = 4, BGRA8 = 5, RGBA8 = 6;
@@ -18,38 +18,45 @@ layout(constant_id = 7) const bool SOURCE_HLG = false;
 layout(constant_id = 8) const bool TARGET_HLG = false;
 layout(constant_id = 9) const bool TARGET_PQ = false;
 layout(constant_id = 10) const bool TONE_MAPS = false;
-layout(constant_id = 11) const bool KEYS = false;
-layout(constant_id = 12) const bool UNPREMULTIPLIES = false;
-layout(constant_id = 13) const bool PREMULTIPLIES = false;
-layout(constant_id = 14) const bool DITHERS = false;
-layout(constant_id = 15) const bool RESCALES = false;
+layout(constant_id = 11) const bool UNPREMULTIPLIES = false;
+layout(constant_id = 12) const bool PREMULTIPLIES = false;
+layout(constant_id = 13) const bool DITHERS = false;
+layout(constant_id = 14) const bool RESCALES = false;
 // The siting of the source's chroma in half luma samples: x 0…1, y 0…2.
-layout(constant_id = 16) const int SITING_X = 0;
-layout(constant_id = 17) const int SITING_Y = 1;
+layout(constant_id = 15) const int SITING_X = 0;
+layout(constant_id = 16) const int SITING_Y = 1;
 // The filter of the target's chroma: −1 is the mean of two, else a tent [1 2 1]/4 centered on this sample.
-layout(constant_id = 18) const int TENT_X = -1;
-layout(constant_id = 19) const int TENT_Y = -1;
+layout(constant_id = 17) const int TENT_X = -1;
+layout(constant_id = 18) const int TENT_Y = -1;
 
 // Whether half floats are packed with integers: drivers may round packHalf2x16 either way and flush subnormals.
-layout(constant_id = 22) const bool PACKS_BY_HAND = true;
+layout(constant_id = 21) const bool PACKS_BY_HAND = true;
 
 // Whether codes are mapped before `decode` (mapping.glsl).
-layout(constant_id = 23) const bool MAPS = false;
+layout(constant_id = 22) const bool MAPS = false;
 
 // Pixels of a row that an invocation writes; it always writes two rows.
-layout(constant_id = 24) const int PIXELS = 4;
+layout(constant_id = 23) const int PIXELS = 4;
+
+#ifdef EFFECTS
+// An effect of effects.glsl: its kind; its coding, and 0x100 for its flag; its size; its first entry. The numbers of its kind are
+// a, b and c.xy, or the rows of a matrix; those of its coding: PQ's factor c.z, HLG's peak c.w, weights and exponent d.
+struct Effect { uvec4 form; vec4 a; vec4 b; vec4 c; vec4 d; };
+#endif
 
 layout(std140, binding = 6) uniform Parameters {
     vec4 decode[3];
     vec4 light[3];
     vec4 encode[3];
-    vec4 key[2];      // rows of Cb and Cr; w subtracts the key's value
-    vec4 keyRange;    // tolerance, 1 / softness
     vec4 sourceLuma;  // w: entries of the forward table per unit of E'
     vec4 targetLuma;
     vec4 factor;      // where RESCALES
     vec4 offset;
     vec4 mapping[174];  // where MAPS: mapping.glsl
+#ifdef EFFECTS
+    uvec4 effectCount;
+    Effect effects[16];
+#endif
 } P;
 
 // forward (4096), log tables of 2946: inverse, display gain, scene gain, tone gain; forward of the lowest sixteenth (4096).
@@ -110,8 +117,11 @@ float inverseOf(float light) {
 }
 
 #include "mapping.glsl"
+#ifdef EFFECTS
+#include "effects.glsl"
+#endif
 
-vec3 toTarget(vec3 c) {
+vec3 toTarget(vec3 c, inout float alpha, ivec2 pixel) {
     if (CLIPS_SOURCE) c = clamp(c, 0.0, 1.0);
     if (!SOURCE_LINEAR) c = vec3(forwardOf(c.r), forwardOf(c.g), forwardOf(c.b));
     if (MAPS) c = mappedLight(c);
@@ -124,6 +134,9 @@ vec3 toTarget(vec3 c) {
         if (largest > 0.0) c *= logTable(TONE, largest);
     }
     c = affine(P.light, c);
+#ifdef EFFECTS
+    applyEffects(c, alpha, pixel);
+#endif
     if (TARGET_HLG) {
         float luminance = dot(P.targetLuma.xyz, c);
         c = luminance > 0.0 ? c * logTable(SCENE, luminance) : vec3(0.0);
@@ -134,16 +147,12 @@ vec3 toTarget(vec3 c) {
     return c;
 }
 
-// Codes of the source, alpha 0…1 in w, to codes of the target at full resolution, not rounded.
-vec4 convert(vec4 codes) {
+// Codes of the source, alpha 0…1 in w, at a pixel's column and row to codes of the target at full resolution, not rounded.
+vec4 convert(vec4 codes, ivec2 pixel) {
     vec3 c = affine(P.decode, MAPS ? mapped(codes.rgb) : codes.rgb);
     float alpha = codes.a;
-    if (KEYS) {
-        vec2 chroma = vec2(dot(P.key[0].xyz, c) + P.key[0].w, dot(P.key[1].xyz, c) + P.key[1].w);
-        alpha *= clamp((length(chroma) - P.keyRange.x) * P.keyRange.y, 0.0, 1.0);
-    }
     if (UNPREMULTIPLIES) c = codes.a > 0.0 ? c / codes.a : vec3(0.0);
-    if (!KEEPS_VALUES) c = toTarget(c);
+    if (!KEEPS_VALUES) c = toTarget(c, alpha, pixel);
     if (PREMULTIPLIES) c *= alpha;
     return vec4(affine(P.encode, c), alpha);
 }

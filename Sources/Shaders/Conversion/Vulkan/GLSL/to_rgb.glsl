@@ -37,23 +37,37 @@ struct Pixels { vec4 p0; vec4 p1; vec4 p2; vec4 p3; };
 void storeRow(int x, int y, Pixels codes) {
     uint row = (at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0]) >> 2;
     int count = at.width - x;
+#ifdef EFFECTS
+    // One copy of the conversion, which is long here.
+    uvec4 words = uvec4(0u);
+    [[dont_unroll]] for (int k = 0; k < PIXELS; k++) {
+        vec4 own = k == 0 ? codes.p0 : k == 1 ? codes.p1 : k == 2 ? codes.p2 : codes.p3;
+        vec4 c = convert(own, ivec2(x + k, y));
+        if (TARGET != RGBA16F) words = uvec4(words.yzw, bytes(x + k, y, c));
+        else if (PIXELS == 2) words = uvec4(words.zw, halves(c));
+        else if (k < count) targetPairs[(row >> 1) + uint(x + k)] = halves(c);
+    }
+    if (TARGET != RGBA16F) store(row + uint(x), words, count);
+    else if (PIXELS == 2) store(row + uint(x) * 2u, words, 2 * count);
+#else
     if (TARGET == RGBA16F && PIXELS == 4) {
         // On a CPU (lavapipe), one pixel at a time needs fewer registers.
         uint pair = (row >> 1) + uint(x);
-        targetPairs[pair] = halves(convert(codes.p0));
-        if (count > 1) targetPairs[pair + 1u] = halves(convert(codes.p1));
-        if (count > 2) targetPairs[pair + 2u] = halves(convert(codes.p2));
-        if (count > 3) targetPairs[pair + 3u] = halves(convert(codes.p3));
+        targetPairs[pair] = halves(convert(codes.p0, ivec2(x, y)));
+        if (count > 1) targetPairs[pair + 1u] = halves(convert(codes.p1, ivec2(x + 1, y)));
+        if (count > 2) targetPairs[pair + 2u] = halves(convert(codes.p2, ivec2(x + 2, y)));
+        if (count > 3) targetPairs[pair + 3u] = halves(convert(codes.p3, ivec2(x + 3, y)));
         return;
     }
-    vec4 a = convert(codes.p0), b = convert(codes.p1);
+    vec4 a = convert(codes.p0, ivec2(x, y)), b = convert(codes.p1, ivec2(x + 1, y));
     if (TARGET == RGBA16F) {
         store(row + uint(x) * 2u, uvec4(halves(a), halves(b)), 2 * count);
     } else {
-        vec4 c = convert(codes.p2), d = convert(codes.p3);
+        vec4 c = convert(codes.p2, ivec2(x + 2, y)), d = convert(codes.p3, ivec2(x + 3, y));
         uvec4 words = uvec4(bytes(x, y, a), bytes(x + 1, y, b), bytes(x + 2, y, c), bytes(x + 3, y, d));
         store(row + uint(x), words, count);
     }
+#endif
 }
 
 struct Row { vec2 c0; vec2 c1; vec2 c2; vec2 c3; };

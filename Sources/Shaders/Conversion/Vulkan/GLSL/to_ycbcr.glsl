@@ -54,6 +54,8 @@ uint sampleCode(float value, int x, int y) { return code(value, TOP, addend(x, y
 // The result for a column of pixels: luma of rows 2j and 2j+1, and vertically filtered chroma.
 struct Column { vec2 luma; vec2 chroma; };
 
+vec3 convertedAt(int x, int y) { return convert(sourceAt(x, y), ivec2(x, y)).rgb; }
+
 Column columnAt(int x, int j) {
     x = clamp(x, 0, at.width - 1);
     int y = 2 * j, below = min(y + 1, at.height - 1);
@@ -61,10 +63,23 @@ Column columnAt(int x, int j) {
         vec2 luma = vec2(lumaAt(x, y), lumaAt(x, below));
         return Column(luma * P.factor.x + P.offset.x, vec2(0.0));
     }
-    vec3 a = convert(sourceAt(x, y)).rgb, b = convert(sourceAt(x, below)).rgb;
+#ifdef EFFECTS
+    // One copy of the conversion, which is long here.
+    vec3 a, b, other;
+    [[dont_unroll]] for (int k = TENT_Y == 0 ? -1 : 0; k < (TENT_Y == 1 ? 3 : 2); k++) {
+        vec3 own = convertedAt(x, clamp(y + k, 0, at.height - 1));
+        if (k == 0) a = own;
+        else if (k == 1) b = own;
+        else other = own;
+    }
+#else
+    vec3 a = convertedAt(x, y), b = convertedAt(x, below), other;
+    if (TENT_Y == 0) other = convertedAt(x, max(y - 1, 0));
+    if (TENT_Y == 1) other = convertedAt(x, min(y + 2, at.height - 1));
+#endif
     vec2 chroma = 0.5 * (a.yz + b.yz);
-    if (TENT_Y == 0) chroma = 0.25 * (convert(sourceAt(x, max(y - 1, 0))).yz + b.yz) + 0.5 * a.yz;
-    if (TENT_Y == 1) chroma = 0.25 * (a.yz + convert(sourceAt(x, min(y + 2, at.height - 1))).yz) + 0.5 * b.yz;
+    if (TENT_Y == 0) chroma = 0.25 * (other.yz + b.yz) + 0.5 * a.yz;
+    if (TENT_Y == 1) chroma = 0.25 * (a.yz + other.yz) + 0.5 * b.yz;
     return Column(vec2(a.x, b.x), chroma);
 }
 
@@ -75,10 +90,22 @@ Block blockAt(int x0, int y) {
     int j = y >> 1;
     Block block = Block(uvec4(0u), uvec4(0u), uvec4(0u), uvec4(0u));
     vec2 left = vec2(0.0);
+#ifndef EFFECTS
     if (TENT_X == 0 && !RESCALES) left = columnAt(x0 - 1, j).chroma;
+#endif
     [[dont_unroll]] for (int x = x0; x < x0 + PIXELS; x += 2) {
         int i = x >> 1;
+#ifdef EFFECTS
+        Column a, b;
+        [[dont_unroll]] for (int k = TENT_X == 0 && x == x0 ? -1 : 0; k < 2; k++) {
+            Column own = columnAt(x + k, j);
+            if (k < 0) left = own.chroma;
+            else if (k == 0) a = own;
+            else b = own;
+        }
+#else
         Column a = columnAt(x, j), b = columnAt(x + 1, j);
+#endif
         vec2 chroma = TENT_X == 0 ? 0.25 * (left + b.chroma) + 0.5 * a.chroma : 0.5 * (a.chroma + b.chroma);
         left = b.chroma;
         if (RESCALES) chroma = chromaAt(i, j) * P.factor.yz + P.offset.yz;

@@ -23,22 +23,30 @@ final class PipelineStore {
         var front = Front.buffers
         /// Whether the target is Y'CbCr.
         var writesYCbCr: Bool
+        /// Whether there is a list of effects.
+        var hasEffects = false
         /// The specialization constants, by their IDs.
         var constants: [UInt32]
         /// The pass of a scaling; nil for conversions.
         var pass: ScalingPass?
+
+        var code: StaticString {
+            if let pass { return pass == .across ? SPIRV.scale_across : SPIRV.scale_down }
+            switch (front, writesYCbCr) {
+            case (.buffers, false): return hasEffects ? SPIRV.to_rgb_effects : SPIRV.to_rgb
+            case (.buffers, true): return hasEffects ? SPIRV.to_ycbcr_effects : SPIRV.to_ycbcr
+            case (.images, false): return hasEffects ? SPIRV.image_to_rgb_effects : SPIRV.image_to_rgb
+            case (.images, true): return hasEffects ? SPIRV.image_to_ycbcr_effects : SPIRV.image_to_ycbcr
+            }
+        }
     }
 
     /// The passes of a scaling.
-    enum ScalingPass: Hashable {
-        case across, down
+    enum ScalingPass: Hashable { case across, down }
 
-        var code: StaticString { self == .across ? SPIRV.scale_across : SPIRV.scale_down }
-    }
-
-    /// Bindings: three source planes, three target planes, parameters, tables.
-    static let bindingCount = 8
-    static let parametersBinding = 6, tablesBinding = 7
+    /// Bindings: three source planes, three target planes, parameters, tables of the conversion and of its effects.
+    static let bindingCount = 9
+    static let parametersBinding = 6, tablesBinding = 7, effectsBinding = 8
     /// Bytes of push constants.
     static let placementSize = max(
         MemoryLayout<Placement>.size, MemoryLayout<AcrossPlacement>.size, MemoryLayout<DownPlacement>.size)
@@ -125,13 +133,8 @@ final class PipelineStore {
     /// The pipeline of a conversion, compiled on first use.
     func pipeline(_ key: Key, _ device: VulkanDevice) throws(SessionError) -> VkPipeline {
         if let made = pipelines[key] { return made }
-        let code =
-            switch key.front {
-            case .buffers: key.writesYCbCr ? SPIRV.to_ycbcr : SPIRV.to_rgb
-            case .images: key.writesYCbCr ? SPIRV.image_to_ycbcr : SPIRV.image_to_rgb
-            }
         let layout = try layouts(key.front, device).pipeline
-        let module = try Self.module(device, SPIRV.words(key.pass?.code ?? code))
+        let module = try Self.module(device, SPIRV.words(key.code))
         defer { device.functions.destroyShaderModule(device.handle, module, nil) }
         let entries = key.constants.indices.map {
             VkSpecializationMapEntry(constantID: UInt32($0), offset: UInt32($0 * 4), size: 4)

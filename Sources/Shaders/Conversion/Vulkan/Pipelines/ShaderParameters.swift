@@ -6,19 +6,19 @@ internal import HWDModel
 struct ShaderParameters {
     /// The shader and its specialization constants.
     let key: PipelineStore.Key
-    /// The uniform buffer `Parameters`: sixteen vectors of four, and the mapping.
+    /// The uniform buffer `Parameters`.
     let uniform: [Float]
-    /// Numbers of `uniform`.
-    static let uniformSize = 64 + SignalMapping.tableSize
     /// The texel buffer `table`.
     let tables: [Float]
+    let effects: EffectNumbers
 
     let shape: DispatchShape
 
     init(_ plan: ConversionPlan, _ shape: DispatchShape, packsByHand: Bool) {
         self.shape = shape
-        key = Self.key(plan, shape, packsByHand)
-        uniform = Self.uniform(plan)
+        effects = EffectNumbers(plan.effects)
+        key = Self.key(plan, shape, packsByHand, effects)
+        uniform = Self.uniform(plan, effects)
         tables = Self.tables(plan)
     }
 
@@ -35,15 +35,13 @@ struct ShaderParameters {
     }
 
     private static func key(
-        _ plan: ConversionPlan, _ shape: DispatchShape, _ packsByHand: Bool
+        _ plan: ConversionPlan, _ shape: DispatchShape, _ packsByHand: Bool, _ effects: EffectNumbers
     ) -> PipelineStore.Key {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         let flags = [
             plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
             target.signal.transfer == .linear, plan.sourceHLG != nil, plan.targetHLG != nil,
             target.signal.transfer == .pq, plan.toneMapping != nil,
-            // KEYS of core.glsl, which no conversion uses.
-            false,
             plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
         ]
         let siting = source.signal.siting.offset
@@ -57,10 +55,12 @@ struct ShaderParameters {
         constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
         constants += [UInt32(shape.workgroup.x), UInt32(shape.workgroup.y)]
         constants += [packsByHand ? 1 : 0, plan.mapping != nil ? 1 : 0, UInt32(shape.pixels)]
-        return PipelineStore.Key(writesYCbCr: target.format.isYCbCr, constants: constants)
+        if !effects.isEmpty { constants += [effects.kinds, effects.codings] }
+        return PipelineStore.Key(
+            writesYCbCr: target.format.isYCbCr, hasEffects: !effects.isEmpty, constants: constants)
     }
 
-    static func uniform(_ plan: ConversionPlan) -> [Float] {
+    static func uniform(_ plan: ConversionPlan, _ effects: EffectNumbers) -> [Float] {
         func row(_ row: Triple, _ last: Double = 0) -> [Float] {
             [Float(row.x), Float(row.y), Float(row.z), Float(last)]
         }
@@ -70,11 +70,10 @@ struct ShaderParameters {
         }
         let step = Double(ConversionPlan.forwardEntries - 1) / plan.forwardLimit
         let rescaling = plan.rescaling
-        return rows(plan.decode) + rows(Affine(plan.light)) + rows(plan.encode)
-            + row(.zero) + row(.zero) + row(.zero)
+        return rows(plan.decode) + rows(plan.light) + rows(plan.encode)
             + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
             + row(rescaling.factor) + row(rescaling.offset)
-            + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize))
+            + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize)) + effects.records
     }
 
     /// The tables of core.glsl; those that this conversion does not read are zeros.
