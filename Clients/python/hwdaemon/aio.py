@@ -210,11 +210,11 @@ class TransferSession(Session[TransferLink]):
     def __init__(
         self, width: int, height: int, source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]], *,
         target_size: Optional[Tuple[int, int]] = None, device: Optional[str] = None, daemon: Optional[Daemon] = None,
-        timeout: float = 30.0, max_wait: float = 0.0, tables: Sequence[bytes] = (), **options: Any
+        timeout: float = 30.0, max_wait: float = 0.0, added_tables: Sequence[bytes] = (), **options: Any
     ) -> None:
-        parameters = create.transfer((width, height), source, target, device, options, target_size, tables)
+        parameters = create.transfer((width, height), source, target, device, options, target_size, added_tables)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
-        link = TransferLink(width, height, formats[0], formats[1], target_size, tables)
+        link = TransferLink(width, height, formats[0], formats[1], target_size, added_tables)
         super().__init__(link, parameters, daemon, timeout, max_wait)
 
     async def frame(self) -> Frame:

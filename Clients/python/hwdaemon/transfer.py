@@ -32,7 +32,7 @@ class TransferSession(Session[TransferLink]):
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
         max_wait: float = 0.0,
-        tables: Sequence[bytes] = (),
+        added_tables: Sequence[bytes] = (),
         **options: Any,
     ) -> None:
         """Creates a session; returns when the daemon has chosen its converter.
@@ -42,17 +42,17 @@ class TransferSession(Session[TransferLink]):
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
         - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
-        - tables: contents of .cube files, up to 64 MiB each, which effects name by their numbers, such as
+        - added_tables: contents of .cube files, up to 64 MiB each, which effects name by their numbers after those of `tables`, such as
           "lut:table=0,space=pq"; they need the feature `effects.tables`.
         - options: the members of TransferOptions, such as reference_white, or effects: ["exposure:ev=1", "sepia"], which need
           the feature `effects.list`; Daemon.effects() describes them.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
-        parameters = create.transfer((width, height), source, target, device, options, target_size, tables)
+        parameters = create.transfer((width, height), source, target, device, options, target_size, added_tables)
         parameters = create.waiting(parameters, max_wait)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
-        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size, tables), timeout)
+        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size, added_tables), timeout)
         run(self._link.create((daemon or default_daemon()).address, parameters), timeout + max_wait, "creating a session")
 
     @property
