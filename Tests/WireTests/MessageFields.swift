@@ -44,6 +44,9 @@ struct DecodedPayload {
         case .decodeFrame: self = try .payload(DecodeFrame.self, bytes)
         case .releaseFrame: self = try .payload(ReleaseFrame.self, bytes)
         case .transferFrame: self = try .payload(TransferFrame.self, bytes)
+        case .transferTimedFrame: self = try .payload(TransferTimedFrame.self, bytes)
+        case .addTable: self = try .payload(AddTable.self, bytes)
+        case .changeEffects: self = try .payload(ChangeEffects.self, bytes)
         case .reply: self = try .payload(Reply.self, bytes)
         case .addArena: self = try .payload(AddArena.self, bytes)
         case .frameReleased: self = try .payload(FrameReleased.self, bytes)
@@ -177,6 +180,24 @@ extension TransferFrame: DocumentedPayload {
             NamedValue("source_planes", source.layout.planes.count),
             NamedValue("target_planes", target.layout.planes.count),
         ] + named(source.layout, "source") + named(target.layout, "target")
+    }
+}
+
+extension TransferTimedFrame: DocumentedPayload {
+    var namedValues: [NamedValue] {
+        var values = frame.namedValues
+        values.insert(NamedValue("pts", frame.pts ?? 0), at: 1)
+        return values
+    }
+}
+
+extension AddTable: DocumentedPayload {
+    var namedValues: [NamedValue] { [NamedValue("table", table), reserved, NamedValue("size", size)] }
+}
+
+extension ChangeEffects: DocumentedPayload {
+    var namedValues: [NamedValue] {
+        [NamedValue("pts", pts)] + named("effects", String(decoding: json, as: UTF8.self))
     }
 }
 

@@ -90,7 +90,10 @@ private struct ProtocolPage {
     @Test func answersFailuresOfMessagesWithAReply() throws {
         let answered = Opcode.allCases.filter { $0.failure == .isAnswered }
         #expect(
-            answered == [.setProperties, .copyProperties, .removePool, .canAcceptFormat, .changeFormat])
+            answered == [
+                .setProperties, .copyProperties, .removePool, .canAcceptFormat, .changeFormat, .addTable,
+                .changeEffects,
+            ])
         for row in try ProtocolPage().all where answered.contains(where: { $0.rawValue == row.opcode }) {
             #expect(row.answer.hasPrefix("reply"), "\(row.name)")
         }

@@ -284,7 +284,8 @@ HWD_API int hwd_prepare(hwd_session *session, int timeout_ms);
 
 /* Bits of hwd_frame.flags; those of alpha are this frame's SourceAlphaMode. */
 enum {
-    HWD_FORCE_KEY_FRAME = 1, HWD_ALPHA_PREMULTIPLIED = 2, HWD_ALPHA_STRAIGHT = 4, HWD_HAS_BASE_FRAME_QP = 8, HWD_HAS_COLOR = 16
+    HWD_FORCE_KEY_FRAME = 1, HWD_ALPHA_PREMULTIPLIED = 2, HWD_ALPHA_STRAIGHT = 4, HWD_HAS_BASE_FRAME_QP = 8, HWD_HAS_COLOR = 16,
+    HWD_HAS_PTS = 32 /* of hwd_transfer */
 };
 
 typedef struct hwd_frame {
@@ -360,6 +361,12 @@ typedef struct hwd_image {
     const char *primaries, *transfer, *matrix, *range, *siting, *alpha;
 } hwd_image;
 
+/* A table of effects: the contents of a .cube file, 1 to 67108864 bytes. */
+typedef struct hwd_table {
+    const char *text;
+    size_t size;
+} hwd_table;
+
 typedef struct hwd_transfer_config {
     size_t size;
     uint32_t width, height;
@@ -369,20 +376,30 @@ typedef struct hwd_transfer_config {
     int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
     int32_t max_wait_ms; /* for a place, as of a compression session */
     uint32_t target_width, target_height; /* of the converted frames; 0: width, height */
+    const hwd_table *tables; /* that effects name by their numbers, after the tables in `options`; the feature effects.tables */
+    uint32_t table_count, reserved;
 } hwd_transfer_config;
 HWD_API int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session);
 typedef struct hwd_transfer {
     size_t size;
     uint64_t number; /* hwd_transfer_submit sets it */
-    uint32_t flags;  /* HWD_HAS_COLOR */
+    uint32_t flags;  /* HWD_HAS_COLOR, HWD_HAS_PTS */
     uint32_t reserved;
     hwd_color color; /* of this frame's source, with HWD_HAS_COLOR */
     uint32_t source_pool, target_pool, source_plane_count, target_plane_count;
     hwd_plane source[HWD_MAX_PLANES], target[HWD_MAX_PLANES]; /* offset and stride count */
+    int64_t pts; /* with HWD_HAS_PTS, for hwd_change_effects; the feature effects.changes */
 } hwd_transfer;
 
 /* Sends a frame; its memory is the session's until HWD_EVENT_TRANSFERRED. Waits first while no credit is left. */
 HWD_API int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int timeout_ms);
+
+/* The time of the next frame, whatever its own is, and of frames without HWD_HAS_PTS. */
+#define HWD_NEXT_FRAME INT64_MIN
+/* Changes the parameters of the session's effects for frames whose pts is not less than `pts`. `effects`: a JSON array of the effects
+ * in `options`, in the same order. A change replaces one of the same time; 64 may wait for their frames. HWD_PARAMETER: other effects, or
+ * parameters out of range; the session goes on. */
+HWD_API int hwd_change_effects(hwd_session *session, const char *effects, int64_t pts, int timeout_ms);
 
 /* ---- Framing of HEVC ---- */
 

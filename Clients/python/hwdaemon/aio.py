@@ -210,16 +210,21 @@ class TransferSession(Session[TransferLink]):
     def __init__(
         self, width: int, height: int, source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]], *,
         target_size: Optional[Tuple[int, int]] = None, device: Optional[str] = None, daemon: Optional[Daemon] = None,
-        timeout: float = 30.0, max_wait: float = 0.0, **options: Any
+        timeout: float = 30.0, max_wait: float = 0.0, added_tables: Sequence[bytes] = (), **options: Any
     ) -> None:
-        parameters = create.transfer((width, height), source, target, device, options, target_size)
+        parameters = create.transfer((width, height), source, target, device, options, target_size, added_tables)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
-        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), parameters, daemon, timeout, max_wait)
+        link = TransferLink(width, height, formats[0], formats[1], target_size, added_tables)
+        super().__init__(link, parameters, daemon, timeout, max_wait)
 
     async def frame(self) -> Frame:
         return await self._run(self._link.frame(), "waiting for a frame")
 
-    async def convert(self, source: Source, color: Optional[Color] = None) -> Frame:
-        """A converted frame; several tasks may convert at once."""
-        number = await self._run(self._link.submit(source, color), "sending a frame")
+    async def change_effects(self, effects: Sequence[str], pts: Optional[int] = None) -> None:
+        """As that of `hwdaemon.TransferSession`."""
+        await self._run(self._link.change_effects(effects, pts), "changing effects")
+
+    async def convert(self, source: Source, color: Optional[Color] = None, *, pts: Optional[int] = None) -> Frame:
+        """A converted frame; several tasks may convert at once. `pts` serves `change_effects`."""
+        number = await self._run(self._link.submit(source, color, pts), "sending a frame")
         return await self._run(self._link.result(number), "converting a frame")

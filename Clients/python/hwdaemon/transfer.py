@@ -2,7 +2,7 @@
 """Pixel-transfer sessions: frames to frames of another layout and color."""
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Tuple, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 from ._core import create
 from ._core.steps import run
@@ -32,6 +32,7 @@ class TransferSession(Session[TransferLink]):
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
         max_wait: float = 0.0,
+        added_tables: Sequence[bytes] = (),
         **options: Any,
     ) -> None:
         """Creates a session; returns when the daemon has chosen its converter.
@@ -41,15 +42,17 @@ class TransferSession(Session[TransferLink]):
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
         - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
+        - added_tables: contents of .cube files, up to 64 MiB each, which effects name by their numbers after those of `tables`, such as
+          "lut:table=0,space=pq"; they need the feature `effects.tables`.
         - options: the members of TransferOptions, such as reference_white, or effects: ["exposure:ev=1", "sepia"], which need
           the feature `effects.list`; Daemon.effects() describes them.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
-        parameters = create.transfer((width, height), source, target, device, options, target_size)
+        parameters = create.transfer((width, height), source, target, device, options, target_size, added_tables)
         parameters = create.waiting(parameters, max_wait)
         formats = [str(parameters[side]["pixel_format"]) for side in ("source", "target")]
-        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size), timeout)
+        super().__init__(TransferLink(width, height, formats[0], formats[1], target_size, added_tables), timeout)
         run(self._link.create((daemon or default_daemon()).address, parameters), timeout + max_wait, "creating a session")
 
     @property
@@ -70,9 +73,21 @@ class TransferSession(Session[TransferLink]):
         """A source frame in shared memory to fill without a copy. Waits until there is room."""
         return self._run(self._link.frame(), "waiting for a frame", timeout)
 
-    def submit(self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None) -> int:
-        """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`."""
-        return self._run(self._link.submit(source, color), "sending a frame", timeout)
+    def change_effects(self, effects: Sequence[str], pts: Optional[int] = None) -> None:
+        """Changes the parameters of the session's effects, given in the same order, from a time on; up to 64 changes may wait for
+        their frames.
+
+        - pts: the time, by the `pts` of frames; None is that of the next frame, and of frames without a time.
+
+        Raises StatusError for other effects and for parameters out of range; the session continues.
+        """
+        self._run(self._link.change_effects(effects, pts), "changing effects")
+
+    def submit(
+        self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None, *, pts: Optional[int] = None
+    ) -> int:
+        """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`. `pts` serves `change_effects`."""
+        return self._run(self._link.submit(source, color, pts), "sending a frame", timeout)
 
     def result(self, number: int, timeout: Optional[float] = None) -> Frame:
         """Waits for a converted frame.
@@ -81,6 +96,8 @@ class TransferSession(Session[TransferLink]):
         """
         return self._run(self._link.result(number), "converting a frame", timeout)
 
-    def convert(self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None) -> Frame:
+    def convert(
+        self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None, *, pts: Optional[int] = None
+    ) -> Frame:
         """A converted frame: `submit` and `result`."""
-        return self.result(self.submit(source, color, timeout), timeout)
+        return self.result(self.submit(source, color, timeout, pts=pts), timeout)

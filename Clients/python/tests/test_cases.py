@@ -75,7 +75,7 @@ class Run:
         code = failed.exception.code if isinstance(failed.exception, hwdaemon.StatusError) else -12902
         self.test.assertEqual(code, step["status"], str(failed.exception))
 
-    def create(self, method, parameters):
+    def create(self, method, parameters, tables=()):
         values = dict(parameters)
         base = values.pop("time_base", {"numerator": 1, "denominator": 90000})
         options = {"daemon": daemon(), "time_base": (base["numerator"], base["denominator"])}
@@ -93,7 +93,7 @@ class Run:
         else:
             self.session = TransferSession(
                 values["width"], values["height"], values["source"], values["target"], device=values.get("device"),
-                daemon=daemon(), **values.get("options", {}))
+                daemon=daemon(), added_tables=[text.encode() for text in tables], **values.get("options", {}))
             self.transfers = []
         self.sessions.append(self.session)
 
@@ -220,12 +220,15 @@ class Run:
                 error = mean_error(picture.pixel_format, data, picture.width, picture.height, sent, index, self.size)
                 self.test.assertLessEqual(error, expected[name], f"{name} of frame {picture.pts // DURATION}")
 
-    def transfer(self, count, fill, color=None):
+    def change_effects(self, effects, pts=None):
+        self.session.change_effects(effects, pts)
+
+    def transfer(self, count, fill, color=None, pts=None):
         described = Color(color["primaries"], color["transfer"], color["matrix"]) if color else None
         for _ in range(count):
             layout = self.session._link.source_layout
             planes = [bytes([value]) * size for value, size in zip(fill, layout.packed_sizes)]
-            self.transfers.append(self.session.submit(planes, described))
+            self.transfers.append(self.session.submit(planes, described, pts=pts))
 
     def transferred(self, statuses, pixel, tolerance):
         self.test.assertEqual([status for status, _ in self.transfers], statuses)

@@ -62,8 +62,10 @@ class Example:
 
 def pack(name: str, example: Example) -> bytes:
     """What this package sends for a message of the client; messages without a structure are their text."""
-    if name == "addPool":
-        return payloads.pack_memory(example["pool"], example["size"])
+    if name in ("addPool", "addTable"):
+        return payloads.pack_memory(example["pool" if name == "addPool" else "table"], example["size"])
+    if name == "changeEffects":
+        return payloads.pack_effects(example["pts"], example.values["effects"].encode())
     if name == "encodeFrame":
         return payloads.pack_encode(example.frame())
     if name == "encodeFrameWithMetadata":
@@ -71,10 +73,10 @@ def pack(name: str, example: Example) -> bytes:
     if name == "decodeFrame":
         return payloads.pack_decode(payloads.PacketToDecode(*(
             example[field] for field in ("frame", "pts", "duration", "pool", "flags", "offset", "size"))))
-    if name == "transferFrame":
+    if name in ("transferFrame", "transferTimedFrame"):
         return payloads.pack_transfer(payloads.FrameToTransfer(
             example["frame"], example["source_pool"], example["target_pool"], example.color(), example.planes("source"),
-            example.planes("target")))
+            example.planes("target"), example["pts"] if name == "transferTimedFrame" else None))
     if name in ("releasePacket", "releaseFrame"):
         return payloads.pack_u64(example["packet" if name == "releasePacket" else "picture"])
     if name == "removePool":

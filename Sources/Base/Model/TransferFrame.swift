@@ -23,11 +23,16 @@ public struct TransferFrame: Hashable, Sendable {
     public var target: Place
     /// The source's color, where it differs from the one that Create named.
     public var color: ColorDescription?
+    /// Its time, by which changes of effects hold for it; nil without one.
+    public var pts: Int64?
 
-    public init(frameID: UInt64, source: Place, target: Place, color: ColorDescription? = nil) {
+    public init(
+        frameID: UInt64, source: Place, target: Place, color: ColorDescription? = nil, pts: Int64? = nil
+    ) {
         self.frameID = frameID
         self.source = source
         self.target = target
         self.color = color
+        self.pts = pts
     }
 }

@@ -52,20 +52,22 @@ public final class SharedMemory: @unchecked Sendable {
     /// - Parameters:
     ///   - minSize: the least bytes of the file.
     ///   - maxSize: the most bytes of the file; the whole file is mapped.
+    ///   - noun: what it is, for errors.
     /// - Throws: `Parameter` for anything but a memfd with `F_SEAL_SHRINK` of a size in range, `AllocationFailed` if it
     ///   cannot be mapped. The descriptor is closed in either case.
     public init(
-        receiving memory: consuming OwnedFD, minSize: Int = 1, maxSize: Int, access: Access
+        receiving memory: consuming OwnedFD, minSize: Int = 1, maxSize: Int, access: Access,
+        as noun: String = "a pool"
     ) throws(SessionError) {
-        let size = try Self.checkedSize(of: memory, min: minSize, max: maxSize, access)
+        let size = try Self.checkedSize(of: memory, min: minSize, max: maxSize, access, noun)
         do throws(SystemError) {
             let protection = access == .readWrite ? PROT_READ | PROT_WRITE : PROT_READ
             mapping = try Self.map(memory.rawValue, size, protection)
         } catch {
             switch error.errno {
             case EACCES, EPERM:
-                throw SessionError(.parameter, "the memfd of a pool does not allow the access that is needed")
-            default: throw SessionError(.allocationFailed, "a pool cannot be mapped: \(error)")
+                throw SessionError(.parameter, "the memfd of \(noun) does not allow the access that is needed")
+            default: throw SessionError(.allocationFailed, "\(noun) cannot be mapped: \(error)")
             }
         }
         file = memory
@@ -74,35 +76,35 @@ public final class SharedMemory: @unchecked Sendable {
 
     /// The size of a memfd with the seals that `access` needs.
     private static func checkedSize(
-        of memory: borrowing OwnedFD, min: Int, max: Int, _ access: Access
+        of memory: borrowing OwnedFD, min: Int, max: Int, _ access: Access, _ noun: String
     ) throws(SessionError) -> Int {
         let number = memory.rawValue
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw SessionError(.parameter, "the file descriptor of a pool is not a memfd")
+            throw SessionError(.parameter, "the file descriptor of \(noun) is not a memfd")
         }
         let seals = chwd_get_seals(number)
         guard seals >= 0 else {
-            throw SessionError(.parameter, "the file descriptor of a pool is not a memfd: it cannot be sealed")
+            throw SessionError(.parameter, "the file descriptor of \(noun) is not a memfd: it cannot be sealed")
         }
         guard UInt32(seals) & UInt32(CHWD_SEAL_SHRINK) != 0 else {
-            throw SessionError(.parameter, "the memfd of a pool is not sealed against shrinking (F_SEAL_SHRINK)")
+            throw SessionError(.parameter, "the memfd of \(noun) is not sealed against shrinking (F_SEAL_SHRINK)")
         }
         // The size counts only once the seal was seen: before, the owner could shrink the file and then seal it.
         guard fstat(number, &status) == 0 else {
-            throw SessionError(.parameter, "the size of a pool's memfd cannot be read")
+            throw SessionError(.parameter, "the size of \(noun)'s memfd cannot be read")
         }
         let size = Int(status.st_size)
-        guard size > 0 else { throw SessionError(.parameter, "the memfd of a pool is empty") }
+        guard size > 0 else { throw SessionError(.parameter, "the memfd of \(noun) is empty") }
         guard size >= min else {
-            throw SessionError(.parameter, "the memfd of a pool has \(size) bytes, \(min) are needed")
+            throw SessionError(.parameter, "the memfd of \(noun) has \(size) bytes, \(min) are needed")
         }
         guard size <= max else {
             throw SessionError(
-                .parameter, "the memfd of a pool has \(size) bytes, at most \(max) are allowed")
+                .parameter, "the memfd of \(noun) has \(size) bytes, at most \(max) are allowed")
         }
         if access == .readWrite, UInt32(seals) & UInt32(CHWD_SEAL_WRITE | CHWD_SEAL_FUTURE_WRITE) != 0 {
-            throw SessionError(.parameter, "the memfd of a pool is sealed against writing but must be writable")
+            throw SessionError(.parameter, "the memfd of \(noun) is sealed against writing but must be writable")
         }
         return size
     }

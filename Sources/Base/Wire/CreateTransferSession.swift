@@ -76,6 +76,8 @@ public enum CreateTransferSession: ControlMethod {
         public var effects: [String]?
         /// Tables of effects: the texts of .cube files, which effects name by their numbers, from 0 on.
         public var tables: [String]?
+        /// How many further tables are added to the session before its first frame; their numbers follow those of `tables`.
+        public var addedTables: Int?
         /// `lanczos`, `bilinear`.
         public var scalingFilter: String?
         /// `coded`, `linear`: the values that are filtered.
@@ -93,6 +95,7 @@ public enum CreateTransferSession: ControlMethod {
 
         enum CodingKeys: String, CodingKey, CaseIterable {
             case dither, exposure, saturation, sepia, effects, tables
+            case addedTables = "added_tables"
             case referenceWhite = "reference_white"
             case hlgPeak = "hlg_peak"
             case overRange = "over_range"

@@ -23,6 +23,9 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case encodeFrameWithMetadata = 15
     case transferFrame = 20
     case finishFrames = 21
+    case transferTimedFrame = 22
+    case addTable = 23
+    case changeEffects = 24
 
     // Worker to client.
     case reply = 64
@@ -102,7 +105,9 @@ extension Opcode {
             .client(.compression)
         case .decodeFrame, .finishDelayedFrames, .releaseFrame: .client(.decompression)
         case .canAcceptFormat, .changeFormat: .client(.decompression, failure: .isAnswered)
-        case .transferFrame, .finishFrames: .client(.transfer)
+        case .transferFrame, .transferTimedFrame, .finishFrames: .client(.transfer)
+        case .addTable: .client(.transfer, fdCounts: 1...1, failure: .isAnswered)
+        case .changeEffects: .client(.transfer, failure: .isAnswered)
 
         case .reply, .end: .worker(.all)
         case .frameReleased: .worker(.coding)

@@ -100,6 +100,19 @@ final class SessionClient<Receiver: SessionReceiver> {
         pools[poolID] = nil
     }
 
+    func addTable(_ memory: SharedMemory, number: UInt32) throws(ClientError) {
+        let message = AddTable(table: number, size: UInt64(memory.size))
+        _ = try reply(to: try send(message, fds: [memory.file.rawValue]))
+    }
+
+    func changeEffects(_ change: EffectSchedule.Change) throws(ClientError) {
+        let message: ChangeEffects
+        do throws(SessionError) {
+            message = try ChangeEffects(pts: change.pts, effects: change.list.effects.map { $0.text(table: nil) })
+        } catch { throw ClientError(error) }
+        _ = try reply(to: try send(message))
+    }
+
     func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
         let named = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
         try request(.setProperties, try Self.encode(named))

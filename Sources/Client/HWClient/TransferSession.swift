@@ -24,12 +24,16 @@ public final class TransferSession {
 
     /// Creates a session; returns when the daemon has chosen its converter.
     ///
+    /// - Parameters:
+    ///   - tables: texts of .cube files, up to 64 MiB each, that effects name by their numbers: those after the tables of
+    ///     `parameters`. They need the feature `effects.tables`.
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the
-    ///   daemon cannot be reached.
+    ///   daemon cannot be reached; `Parameter` with the line for a table that cannot be read.
     public init(
-        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
+        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, tables: [[UInt8]] = [],
+        timeout: Duration = .seconds(30)
     ) throws(ClientError) {
-        replay = try TransferReplay(daemon, parameters, timeout: timeout)
+        replay = try TransferReplay(daemon, parameters, tables: tables, timeout: timeout)
     }
 
     /// The reply to Create: the device, why it is no GPU, and the credits.
@@ -69,6 +73,19 @@ public final class TransferSession {
     /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {
         try replay.perform { () throws(ClientError) in try replay.client.copyProperties(keys) }
+    }
+
+    /// Changes the parameters of the session's effects, for frames from a time on; needs the feature `effects.changes`.
+    ///
+    /// A change that no frame has reached is replaced by one of the same time; up to 64 may wait.
+    /// - Parameters:
+    ///   - effects: the session's, in the same order.
+    ///   - pts: the time, by the frames' `pts`; `EffectSchedule.always` is that of the next frame, and of frames without a time.
+    /// - Throws: `Parameter` for other effects and for parameters out of range; the session continues.
+    public func changeEffects(
+        _ effects: [String], from pts: Int64 = EffectSchedule.always
+    ) throws(ClientError) {
+        try replay.changeEffects(effects, from: pts)
     }
 
     /// Sends a frame; source and target belong to the session until the frame's event.

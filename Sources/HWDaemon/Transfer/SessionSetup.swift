@@ -9,6 +9,8 @@ internal import HWDWire
 struct SessionSetup {
     /// The conversion of frames without a color of their own.
     let conversion: Conversion
+    /// How many of its tables of effects stand for those that the client adds.
+    let addedTables: Int
     private var request: ConverterChoice.Request
 
     /// Checks the call.
@@ -31,6 +33,7 @@ struct SessionSetup {
         conversion = Conversion(
             source: try TransferParameters.image(parameters.source, width, height, "source"), target: target,
             options: try TransferParameters.options(parameters.options, target.signal))
+        addedTables = parameters.options?.addedTables ?? 0
         try conversion.validate()
     }
 
@@ -56,12 +59,14 @@ struct SessionSetup {
         }
     }
 
-    /// The conversion of frames with a color of their own, where nil is Create's, and with a scaling.
+    /// The conversion of frames with a color of their own, where nil is Create's, with a scaling, and with effects.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
-    func conversion(of color: ColorDescription?, _ scaling: ScalingOptions) throws(SessionError) -> Conversion {
+    func conversion(
+        of color: ColorDescription?, _ scaling: ScalingOptions, _ effects: Effects
+    ) throws(SessionError) -> Conversion {
         var changed = conversion
-        changed.options.scaling = scaling
+        (changed.options.scaling, changed.options.effects) = (scaling, effects)
         guard let color else { return changed }
         do throws(SessionError) {
             changed.source.signal = try SignalDescription(

@@ -105,18 +105,13 @@ enum TransferParameters {
             throw SessionError(
                 .parameter, "options.effects excludes exposure, saturation and sepia, which it can have")
         }
-        effects.list = try EffectList(texts: texts, .call)
-        let isHDR = target.transfer.isHDR || target.transfer == .linear
-        for effect in effects.list.effects where effect.name == .lut && effect.word("space") == nil && isHDR {
-            let known = CodingSpace.ofLUT.map(\.rawValue).joined(separator: ", ")
+        let (tables, added) = (requested.tables ?? [], requested.addedTables ?? 0)
+        let most = EffectList.maxTables
+        guard tables.count <= most, (0...most - tables.count).contains(added) else {
             throw SessionError(
-                .parameter, "the effect lut: with an HDR target, space is needed, which is one of \(known)")
+                .parameter, "\(tables.count) tables and \(added) added ones are not possible; there may be \(most)")
         }
-        let tables = requested.tables ?? []
-        guard tables.count <= EffectList.maxTables else {
-            throw SessionError(
-                .parameter, "\(tables.count) tables are too many; there may be \(EffectList.maxTables)")
-        }
+        effects.list = try list(texts, target, tableCount: tables.count + added)
         for (number, text) in tables.enumerated() {
             do throws(SessionError) { effects.tables.append(try CubeTable(text: Array(text.utf8))) } catch {
                 throw SessionError(.parameter, "options.tables[\(number)]: \(error.reason)")
@@ -125,7 +120,33 @@ enum TransferParameters {
         if let table = effects.unnamedTable {
             throw SessionError(.parameter, "options.tables[\(table)]: no effect lut of options.effects names it")
         }
+        // Something that stands for tables that follow; changes of effects may name them later.
+        if added > 0 {
+            let identity = try CubeTable(text: Array("LUT_1D_SIZE 2\n0 0 0\n1 1 1\n".utf8))
+            effects.tables += Array(repeating: identity, count: added)
+        }
         return effects
+    }
+
+    /// Reads the texts of effects.
+    ///
+    /// - Throws: `Parameter`, also for a table that there will not be, and one whose coding is not known.
+    static func list(
+        _ texts: [String], _ target: SignalDescription, tableCount: Int
+    ) throws(SessionError) -> EffectList {
+        let list = try EffectList(texts: texts, .call)
+        let isHDR = target.transfer.isHDR || target.transfer == .linear
+        for effect in list.effects where effect.name == .lut {
+            guard effect.word("space") != nil || !isHDR else {
+                let known = CodingSpace.ofLUT.map(\.rawValue).joined(separator: ", ")
+                throw SessionError(
+                    .parameter, "the effect lut: with an HDR target, space is needed, which is one of \(known)")
+            }
+            guard let table = effect.table, table < tableCount else {
+                throw SessionError(.parameter, "the effect lut: there is no table \(effect.table ?? 0)")
+            }
+        }
+        return list
     }
 
     /// Parses the options of the conversion to a target.

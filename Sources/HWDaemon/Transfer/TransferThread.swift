@@ -13,6 +13,7 @@ struct PendingTransfer: Sendable {
     var source: SharedMemory
     var target: SharedMemory
     var scaling: ScalingOptions
+    var effects: Effects
 }
 
 /// The I/O thread's tasks for the converting thread, done in order.
@@ -56,6 +57,7 @@ struct TransferThread {
     private struct Key: Equatable {
         var color: ColorDescription?
         var scaling: ScalingOptions
+        var effects: Effects
     }
 
     /// The first is Create's, which is never evicted; the others are ordered by age.
@@ -69,7 +71,8 @@ struct TransferThread {
         self.tasks = tasks
         gpu = opened.gpu
         priority = ThreadPriority(worker.port.realTime)
-        converters = [(Key(scaling: worker.setup.conversion.options.scaling), opened.converter)]
+        let options = worker.setup.conversion.options
+        converters = [(Key(scaling: options.scaling, effects: options.effects), opened.converter)]
     }
 
     /// Works until the queue is closed.
@@ -104,7 +107,8 @@ struct TransferThread {
         // A frame that reads another's result, or overwrites its source, must wait for it.
         if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
         do throws(SessionError) {
-            let converter = try converter(for: Key(color: frame.color, scaling: pending.scaling))
+            let converter = try converter(
+                for: Key(color: frame.color, scaling: pending.scaling, effects: pending.effects))
             while begun.count >= converter.depth { finishOldest() }
             guard let source = pending.source.bytes.baseAddress,
                 let target = pending.target.mutableBytes?.baseAddress
@@ -139,7 +143,7 @@ struct TransferThread {
     private mutating func converter(for key: Key) throws(SessionError) -> any PixelConverter {
         if let index = converters.firstIndex(where: { $0.key == key }) { return converters[index].converter }
         let opened = try worker.setup.open(
-            try worker.setup.conversion(of: key.color, key.scaling), sharing: gpu)
+            try worker.setup.conversion(of: key.color, key.scaling, key.effects), sharing: gpu)
         if converters.count >= Self.maxConverters { converters.remove(at: 1) }
         converters.append((key, opened.converter))
         return opened.converter

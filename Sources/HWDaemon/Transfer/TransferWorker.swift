@@ -22,6 +22,8 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
     private let opened: OpenConverter
     /// The properties, and the scaling that follows from them.
     private let settings: Mutex<(properties: PropertyStore, scaling: ScalingOptions)>
+    /// The I/O thread's.
+    private var effects: SessionEffects
 
     /// Answers the Create call; a refused call ends the process.
     init(_ assigned: AssignedSession, _ parameters: CreateTransferSession.Parameters) throws {
@@ -38,6 +40,7 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
             assigned.refuse(error)
         }
         state = Mutex(setup.session)
+        effects = SessionEffects(setup.conversion, added: setup.addedTables)
         let scaling = setup.conversion.options.scaling
         settings = Mutex((opened.properties(scaling), scaling))
         stats.set(.width, UInt64(setup.conversion.source.width))
@@ -63,7 +66,7 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
             var changed = settings
             try changed.properties.set(values, isOpen: true)
             changed.scaling.apply(changed.properties)
-            _ = try setup.conversion(of: nil, changed.scaling).validate()
+            _ = try setup.conversion(of: nil, changed.scaling, setup.conversion.options.effects).validate()
             settings = changed
         }
     }
@@ -93,6 +96,8 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
     ) throws(SessionError) {
         switch opcode {
         case .transferFrame: try admit(try TransferFrame(decoding: payload), pools)
+        case .transferTimedFrame: try admit(try TransferTimedFrame(decoding: payload).frame, pools)
+        case .changeEffects: try effects.change(try ChangeEffects(decoding: payload))
         case .finishFrames:
             try ByteReader().expectEnd(of: payload)
             try tasks.enqueue(.finish(sequences: [sequence]))
@@ -100,14 +105,18 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
         }
     }
 
+    func add(_ message: AddTable, _ memory: SharedMemory) throws(SessionError) { try effects.add(message, memory) }
+
     private func admit(_ frame: TransferFrame, _ pools: PoolLedger<SharedMemory>) throws(SessionError) {
         let (source, target) = try state.withLock { session throws(SessionError) in
             try session.admit(frame, in: pools)
         }
         port.stats.add(.framesIn, 1)
         let scaling = settings.withLock { $0.scaling }
+        let effects = try effects.effects(of: frame)
         try tasks.enqueue(
-            .convert(PendingTransfer(frame: frame, source: source, target: target, scaling: scaling)))
+            .convert(
+                PendingTransfer(frame: frame, source: source, target: target, scaling: scaling, effects: effects)))
     }
 
     // MARK: - For the converting thread

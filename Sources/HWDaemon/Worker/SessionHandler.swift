@@ -32,6 +32,9 @@ public protocol SessionHandler: AnyObject {
     /// Called when the client has removed a pool.
     func didRemove(_ pool: SharedMemory)
 
+    /// Adds a table of effects, out of memory that the client may change at any time; errors become failed replies.
+    func add(_ table: AddTable, _ memory: SharedMemory) throws(SessionError)
+
     /// Handles a message of this kind of session.
     ///
     /// Where `opcode.failure` is `isAnswered`, the port sends the reply: after an error a failed one. Elsewhere the
@@ -47,6 +50,10 @@ extension SessionHandler {
     public func access(to pool: borrowing OwnedFD) -> SharedMemory.Access { .readOnly }
 
     public func didRemove(_ pool: SharedMemory) {}
+
+    public func add(_ table: AddTable, _ memory: SharedMemory) throws(SessionError) {
+        throw SessionError(.parameter, "the session has no effects")
+    }
 
     /// Sends a message from any thread; a client that is gone or does not read ends the session.
     public func send(_ payload: some SessionPayload, fds: [Int32] = []) { port.send(payload, fds: fds) }

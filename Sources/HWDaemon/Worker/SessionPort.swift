@@ -138,6 +138,15 @@ public final class SessionPort: @unchecked Sendable {
                 handler.didRemove(try pools.remove(id, isInUse: handler.isUsing(pool: id)))
                 return []
             }
+        case .addTable:
+            let memory = Result { () throws(SessionError) in try Self.table(fds.popFirst()) }
+            // The reader copies the text.
+            if case .success(let memory) = memory { try self.memory.require(2 * memory.size) }
+            answer(sequence) { () throws(SessionError) in
+                try handler.add(AddTable(decoding: payload), memory.get())
+                return []
+            }
+            try self.memory.check()
         case .invalidate:
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
@@ -172,6 +181,15 @@ public final class SessionPort: @unchecked Sendable {
             message.poolID, memory, size: UInt64(memory.size), isWritable: memory.access == .readWrite)
         self.memory.add(memory)
         try self.memory.check()
+    }
+
+    /// The memory of a table of effects.
+    ///
+    /// - Throws: `Parameter` unless its memfd is sealed, and not larger than a table may be.
+    private static func table(_ file: consuming OwnedFD?) throws(SessionError) -> SharedMemory {
+        guard let file else { throw SessionError(.parameter, "a table came without a file") }
+        return try SharedMemory(
+            receiving: file, maxSize: EffectTable.maxTableBytes, access: .readOnly, as: "a table")
     }
 
     /// Sends the reply to a message whose failure does not end the session.

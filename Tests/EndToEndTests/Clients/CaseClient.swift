@@ -57,9 +57,9 @@ final class CaseClient {
         session = .decompression(try DecompressionSession(daemon, values))
     }
 
-    func create(_ daemon: Daemon, _ values: CreateTransferSession.Parameters) throws {
+    func create(_ daemon: Daemon, _ values: CreateTransferSession.Parameters, tables: [[UInt8]]) throws {
         (session, transferred) = (nil, [])
-        let new = try TransferSession(daemon, values)
+        let new = try TransferSession(daemon, values, tables: tables)
         source = try frames(of: values.source.pixelFormat, width: values.width, height: values.height)
         target = try frames(of: values.target.pixelFormat, width: values.width, height: values.height)
         slots = [:]
@@ -89,6 +89,13 @@ final class CaseClient {
     var decompression: DecompressionSession {
         get throws {
             guard case .decompression(let session) = session else { throw CaseError("the session does not decode") }
+            return session
+        }
+    }
+
+    var transferSession: TransferSession {
+        get throws {
+            guard case .transfer(let session) = session else { throw CaseError("the session does not convert") }
             return session
         }
     }
@@ -128,10 +135,9 @@ final class CaseClient {
     }
 
     /// Converts a frame whose planes are filled with these bytes.
-    func transfer(fill: [Int], _ color: ColorDescription?) throws {
-        guard case .transfer(let session) = session, let source, let target else {
-            throw CaseError("the session does not convert")
-        }
+    func transfer(fill: [Int], _ color: ColorDescription?, _ pts: Int64?) throws {
+        let session = try transferSession
+        let (source, target) = (try #require(source), try #require(target))
         let slot = try freeSlot(of: source.pool)
         let bytes = source.pool.bytes(of: slot)
         let layout = source.samples.packed.layout
@@ -145,7 +151,8 @@ final class CaseClient {
         try session.transfer(
             TransferFrame(
                 frameID: nextFrameID, source: .init(poolID: 1, layout: layout.moved(by: UInt64(slot.offset))),
-                target: .init(poolID: 2, layout: target.samples.packed.layout.moved(by: place)), color: color))
+                target: .init(poolID: 2, layout: target.samples.packed.layout.moved(by: place)), color: color,
+                pts: pts))
         slots[nextFrameID] = slot
         nextFrameID += 1
     }

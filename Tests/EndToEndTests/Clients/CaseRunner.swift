@@ -46,7 +46,12 @@ struct CaseRunner {
         case "pictures": try checkPictures(members)
         case "transfer":
             let (color, fill) = (try members.color(), try members.ints("fill") ?? [])
-            for _ in 0..<(try members.required("count")) { try client.transfer(fill: fill, color) }
+            let pts = try members.int("pts").map { Int64($0) }
+            for _ in 0..<(try members.required("count")) { try client.transfer(fill: fill, color, pts) }
+        case "change_effects":
+            let effects = try texts(members, "effects")
+            try client.transferSession.changeEffects(
+                effects, from: try members.int("pts").map { Int64($0) } ?? EffectSchedule.always)
         case "transferred": try checkTransferred(members)
         case "kill_worker":
             let result = Glibc.kill(pid_t(try server.session(client.id).pid), SIGKILL)
@@ -72,9 +77,13 @@ struct CaseRunner {
             try client.create(server.daemon, values)
         case "CreateTransferSession":
             let values: CreateTransferSession.Parameters = try decoded(parameters)
-            try client.create(server.daemon, values)
+            try client.create(server.daemon, values, tables: try texts(members, "tables").map { Array($0.utf8) })
         case let method: throw CaseError("method \(method ?? "") is unknown")
         }
+    }
+
+    private func texts(_ members: CaseMembers, _ name: String) throws -> [String] {
+        try (members.list(name) ?? []).map(\.description)
     }
 
     /// A call's parameters, which must hold every member of the table.

@@ -28,6 +28,7 @@ entry *hwdi_new_entry(enum entry_kind kind, uint32_t opcode, const struct iovec 
     made->opcode = opcode;
     made->size = size;
     made->slot = made->copy = -1;
+    if (kind == EFFECTS_ENTRY) made->pts = (int64_t)get_64(made->payload);
     return made;
 }
 
@@ -249,14 +250,19 @@ static bool merge_properties(hwd_session *session, const entry *change) {
 // Whether no frame or packet precedes the log's first entry, which is a change.
 static bool begins_with_change(const hwd_session *session) {
     const entry *first = session->log;
-    if (!first || (first->kind != PROPERTIES_ENTRY && first->kind != FORMAT_ENTRY)) return false;
+    if (!first || !hwdi_is_change(first)) return false;
     return !session->decoding || first->number <= session->decoding->first;
+}
+
+static bool settle(hwd_session *session, const entry *change) {
+    if (change->kind == FORMAT_ENTRY) return hwdi_settle_format(session->decoding, change);
+    return change->kind == EFFECTS_ENTRY ? hwdi_settle_effects(session, change) : merge_properties(session, change);
 }
 
 void hwdi_fold_properties(hwd_session *session) {
     while (begins_with_change(session) && session->log->sent && session->log->confirmed) {
         entry *first = session->log;
-        if (!(first->kind == FORMAT_ENTRY ? hwdi_settle_format(session->decoding, first) : merge_properties(session, first))) return;
+        if (!settle(session, first)) return;
         hwdi_remove_entry(session, first);
     }
 }

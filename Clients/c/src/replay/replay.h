@@ -88,6 +88,21 @@ void hwdi_free_copy(hwd_session *session, entry *frame);
 // HWD_PARAMETER where a frame in a pool of the app's is in flight: what was read of it has been copied.
 int hwdi_vacate_pool(hwd_session *session, uint32_t number);
 
+// ---- effects.c
+
+void hwdi_free_effects(hwd_session *session);
+int hwdi_check_tables(const hwd_transfer_config *config);
+// Create's options with the number of tables, which the caller frees; NULL after an error. `first`: the number of the first table.
+char *hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first);
+// Adds tables to a session that was created.
+int hwdi_add_tables(hwd_session *session, const hwd_transfer_config *config, uint32_t first);
+// Keeps a change that no remaining frame preceded; false where memory ran out.
+bool hwdi_settle_effects(hwd_session *session, const entry *change);
+// Takes the changes that held for a frame.
+void hwdi_advance_effects(hwd_session *session, const hwd_transfer *answered);
+// Sends a worker what it needs before the log, in a turn.
+int hwdi_send_effects(hwd_session *session, int64_t deadline);
+
 // ---- restart.c
 
 // Frames of a transfer session: one that may have overwritten the source of another; 0 if there is none.

@@ -37,7 +37,7 @@ void hwdi_lose(hwd_session *session, int status, const char *reason) {
     for (entry *at = session->log, *next; at; at = next) {
         next = at->next;
         // The caller sets them again.
-        if ((at->kind == PROPERTIES_ENTRY || at->kind == FORMAT_ENTRY) && !at->confirmed) hwdi_remove_entry(session, at);
+        if (hwdi_is_change(at) && !at->confirmed) hwdi_remove_entry(session, at);
     }
     hwdi_signal(session);
     hwdi_changed(session);
@@ -152,6 +152,7 @@ static int prepare_worker(hwd_session *session) {
     if (of && of->copies && result == 0) result = hwdi_add_in_turn(session, (uint32_t)COPIES_POOL, of->copies, deadline);
     if (session->info.kind == HWD_TRANSFER && session->properties && result == 0)
         result = hwdi_request_in_turn(session, SET_PROPERTIES, session->properties, strlen(session->properties), -1, deadline, NULL);
+    if (result == 0) result = hwdi_send_effects(session, deadline);
     if (of && session->prepared && result == 0) result = hwdi_request_in_turn(session, PREPARE, NULL, 0, -1, deadline, NULL);
     if (session->decoding && result == 0) result = hwdi_send_preambles(session, deadline);
     return result;

@@ -225,6 +225,7 @@ static void handle_transferred(hwd_session *session, message *received) {
     entry *found = hwdi_find_frame(session, get_64(received->payload));
     if (!found || !found->sent) return hwdi_broken(session, "it sent the result of a frame that is not in flight");
     if (get_32(received->payload + 12)) return hwdi_broken(session, "a reserved field is not zero");
+    if (found->transfer) hwdi_advance_effects(session, found->transfer);
     hwdi_remove_entry(session, found);
     hwdi_fold_properties(session);
     report(session, received, HWD_EVENT_TRANSFERRED, 0);

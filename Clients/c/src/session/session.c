@@ -345,6 +345,7 @@ static void free_memory(hwd_session *session) {
         hwdi_free_entry(at);
     }
     hwdi_free_replay(session->replay);
+    hwdi_free_effects(session);
     hwdi_free_packet_log(session->decoding);
     free(session->releases);
     free(session->call);

@@ -42,14 +42,14 @@ typedef struct waiter {
 typedef struct entry {
     struct entry *next;
     uint64_t serial; // counts the log's entries, from 1
-    enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY, FORMAT_ENTRY } kind;
+    enum entry_kind { FRAME_ENTRY, PROPERTIES_ENTRY, COMPLETION_ENTRY, FORMAT_ENTRY, EFFECTS_ENTRY } kind;
     uint32_t opcode;
     uint8_t *payload; // the message
     size_t size;
     bool sent;         // to the present worker
-    bool confirmed;    // properties, format: a worker has taken them
+    bool confirmed;    // properties, format, effects: a worker has taken them
     uint64_t number;   // of a frame; in decompression sessions of the packet that follows
-    int64_t pts;       // of a frame; of a completion: up to which frame
+    int64_t pts;       // of a frame, of a change of effects; of a completion: up to which frame
     int32_t slot;      // of the session's own frames; -1
     int32_t copy;      // slot of the copy; -1
     bool read;         // by the present worker
@@ -58,6 +58,8 @@ typedef struct entry {
     bool delivered;    // the packet went to the app
     hwd_transfer *transfer; // owned: the planes of a transfer
 } entry;
+
+typedef struct effect_change effect_change;
 
 typedef struct registered_pool {
     struct registered_pool *next;
@@ -178,6 +180,12 @@ struct hwd_session {
     uint8_t *slots; // 0: free, 1: the app's, 2: the session's
     bool making_frames;
 
+    // Transfer: tables of effects (effects.c), the effects of the last frame that was answered, NULL for those of Create, and changes
+    // before the log.
+    hwd_pool **tables;
+    uint32_t table_count, first_table;
+    effect_change *effects, *changes;
+
     // Decompression: where packets are copied to.
     hwd_pool *packets;
     uint32_t packets_number;
@@ -258,6 +266,9 @@ int hwdi_ask_result(const char *address, const char *session, int64_t deadline, 
 
 // ---- log.c; locked
 
+static inline bool hwdi_is_change(const entry *of) {
+    return of->kind == PROPERTIES_ENTRY || of->kind == FORMAT_ENTRY || of->kind == EFFECTS_ENTRY;
+}
 entry *hwdi_new_entry(enum entry_kind kind, uint32_t opcode, const struct iovec *parts, int count);
 void hwdi_free_entry(entry *freed);
 void hwdi_append(hwd_session *session, entry *added);

@@ -28,6 +28,10 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     if (given.target_width == 0) given.target_width = given.width;
     if (given.target_height == 0) given.target_height = given.height;
     if ((result = hwdi_check_size(given.target_width, given.target_height)) < 0) return result;
+    if ((result = hwdi_check_tables(&given)) < 0) return result;
+    uint32_t first = 0;
+    char *options = given.table_count > 0 ? hwdi_options_with_tables(&given, &first) : NULL;
+    if (given.table_count > 0 && !options) return HWD_PARAMETER;
     text call = {0};
     hwdi_add(&call, ",\"width\":");
     hwdi_add_number(&call, given.width);
@@ -42,7 +46,8 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     }
     add_image(&call, "source", &given.source);
     add_image(&call, "target", &given.target);
-    hwdi_add_object(&call, "options", given.options);
+    hwdi_add_object(&call, "options", options ? options : given.options);
+    free(options);
     hwdi_add_member(&call, "device", given.device);
     result = hwdi_create(daemon, HWD_TRANSFER, &call, NULL, given.timeout_ms, given.max_wait_ms, session);
     if (result < 0) return result;
@@ -52,7 +57,10 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     (*session)->target_format = given.target.pixel_format;
     (*session)->target_width = given.target_width;
     (*session)->target_height = given.target_height;
-    return 0;
+    if (given.table_count == 0 || (result = hwdi_add_tables(*session, &given, first)) == 0) return 0;
+    hwd_destroy(*session);
+    *session = NULL;
+    return result;
 }
 
 static int check_side(hwd_session *session, uint32_t number, uint32_t format, hwd_plane *planes, uint32_t count, bool written) {
@@ -75,8 +83,10 @@ static uint8_t *put_planes(uint8_t *at, const hwd_plane *planes, uint32_t count)
 }
 
 static int check_frame(hwd_session *session, hwd_transfer *frame) {
-    if (frame->flags & ~(uint32_t)HWD_HAS_COLOR) return hwdi_fail(HWD_PARAMETER, "the frame has unknown flags");
+    if (frame->flags & ~(uint32_t)(HWD_HAS_COLOR | HWD_HAS_PTS)) return hwdi_fail(HWD_PARAMETER, "the frame has unknown flags");
     if (frame->flags & HWD_HAS_COLOR && frame->color.full_range > 1) return hwdi_fail(HWD_PARAMETER, "the frame's full_range is neither 0 nor 1");
+    if (frame->flags & HWD_HAS_PTS && (frame->pts <= -TIME_BOUND || frame->pts >= TIME_BOUND))
+        return hwdi_fail(HWD_PARAMETER, "the frame's pts is out of range");
     uint32_t from = session->info.pixel_format, to = session->target_format;
     int result = check_side(session, frame->source_pool, from, frame->source, frame->source_plane_count, false);
     if (result < 0) return result;
@@ -85,18 +95,20 @@ static int check_frame(hwd_session *session, hwd_transfer *frame) {
 
 // The message, in a log entry.
 static entry *make_entry(const hwd_transfer *frame) {
-    uint8_t payload[24 + 2 * 16 * HWD_MAX_PLANES];
-    put_32(payload + 8, frame->source_pool);
-    put_32(payload + 12, frame->target_pool);
+    uint8_t payload[32 + 2 * 16 * HWD_MAX_PLANES], *at = payload + 8;
+    const bool is_timed = frame->flags & HWD_HAS_PTS;
+    put_64(payload, frame->number);
+    if (is_timed) put_64(at, (uint64_t)frame->pts), at += 8;
+    put_32(at, frame->source_pool);
+    put_32(at + 4, frame->target_pool);
     const hwd_color *color = &frame->color;
     const uint8_t bytes[8] = {frame->flags & HWD_HAS_COLOR ? 1 : 0, color->primaries, color->transfer, color->matrix, color->full_range,
                               color->chroma_location, (uint8_t)frame->source_plane_count, (uint8_t)frame->target_plane_count};
-    put_64(payload, frame->number);
-    memcpy(payload + 16, bytes, sizeof bytes);
-    uint8_t *end = put_planes(payload + 24, frame->source, frame->source_plane_count);
+    memcpy(at + 8, bytes, sizeof bytes);
+    uint8_t *end = put_planes(at + 16, frame->source, frame->source_plane_count);
     end = put_planes(end, frame->target, frame->target_plane_count);
     struct iovec part = {payload, (size_t)(end - payload)};
-    entry *made = hwdi_new_entry(FRAME_ENTRY, TRANSFER_FRAME, &part, 1);
+    entry *made = hwdi_new_entry(FRAME_ENTRY, is_timed ? TRANSFER_TIMED_FRAME : TRANSFER_FRAME, &part, 1);
     if (!made) return NULL;
     made->number = frame->number;
     made->transfer = malloc(sizeof *made->transfer);

@@ -77,7 +77,11 @@ static void free_image(hwd_image *image) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free((char *)texts[i]);
 }
 
-static int create_transfer(runner *run, json parameters) {
+static int create_transfer(runner *run, json step, json parameters) {
+    enum { MAX_TABLES = 4 };
+    hwd_table tables[MAX_TABLES];
+    json list, value;
+    size_t place = 0;
     hwd_transfer_config config;
     HWD_INIT(config);
     char *options = object(parameters, "options"), *device = string(parameters, "device");
@@ -88,11 +92,25 @@ static int create_transfer(runner *run, json parameters) {
     run->target_format = config.target.pixel_format;
     config.options = options;
     config.device = device;
+    config.tables = tables;
+    while (hwdi_json_member(step, "tables", &list) && hwdi_json_next(list, &place, NULL, &value)) {
+        char *text = config.table_count < MAX_TABLES ? hwdi_json_string(value) : NULL;
+        if (!text) stop("the tables are too many, or not texts");
+        tables[config.table_count++] = (hwd_table){text, strlen(text)};
+    }
     int result = hwd_transfer_create(run->daemon, &config, &run->session);
+    while (config.table_count > 0) free((char *)tables[--config.table_count].text);
     free_image(&config.source);
     free_image(&config.target);
     free(options);
     free(device);
+    return result;
+}
+
+int do_change_effects(runner *run, json step) {
+    char *effects = object(step, "effects");
+    int result = hwd_change_effects(run->session, effects, has(step, "pts") ? integer(step, "pts", 0) : HWD_NEXT_FRAME, TIMEOUT);
+    free(effects);
     return result;
 }
 
@@ -104,7 +122,7 @@ int do_create(runner *run, json step) {
     run->session = NULL;
     int result = !strcmp(method, "CreateCompressionSession")     ? create_compression(run, parameters)
                  : !strcmp(method, "CreateDecompressionSession") ? create_decompression(run, parameters)
-                                                                 : create_transfer(run, parameters);
+                                                                 : create_transfer(run, step, parameters);
     free(method);
     if (result < 0) return result;
     run->info.size = sizeof run->info;

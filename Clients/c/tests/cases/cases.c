@@ -157,6 +157,7 @@ static const struct step {
     {"create", do_create}, {"set", do_set}, {"copy", do_copy}, {"prepare", do_prepare}, {"encode", do_encode},
     {"complete", do_complete}, {"packets", check_packets}, {"decode", do_decode}, {"can_accept_format", do_can_accept_format},
     {"pictures", check_pictures}, {"transfer", do_transfer}, {"transferred", check_transferred},
+    {"change_effects", do_change_effects},
     {"kill_worker", do_kill_worker}, {"wait_for_end", do_wait_for_end},
 };
 

@@ -60,6 +60,7 @@ size_t hex_bytes(json step, const char *name, uint8_t *out, size_t capacity);
 hwd_color color_of(json step);
 
 // Steps: each returns the result of the library.
+int do_change_effects(runner *run, json step);
 int do_create(runner *run, json step);
 int do_encode(runner *run, json step);
 int do_complete(runner *run, json step);

@@ -198,6 +198,8 @@ int do_transfer(runner *run, json step) {
     frame.target_pool = (uint32_t)run->target_number;
     frame.flags = has(step, "color") ? HWD_HAS_COLOR : 0;
     frame.color = color_of(step);
+    if (has(step, "pts")) frame.flags |= HWD_HAS_PTS;
+    frame.pts = integer(step, "pts", 0);
     run->last_target = frame.target[0];
     for (int64_t count = integer(step, "count", 1); count > 0; count--) {
         int result = hwd_transfer_submit(run->session, &frame, TIMEOUT);

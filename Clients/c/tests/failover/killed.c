@@ -23,7 +23,16 @@ typedef struct pictures {
     int waiting;
 } pictures;
 
+// A table that bends each channel, and one that halves them.
+static const char *const CURVED = "LUT_1D_SIZE 3\n0 0 0\n0.3 0.5 0.7\n1 1 1\n", *const HALVED = "LUT_1D_SIZE 2\n0 0 0\n0.5 0.5 0.5\n";
+
+// The effects from frame `number` on.
+static void effects_at(uint64_t number, char *text, size_t size) {
+    snprintf(text, size, "[\"exposure:ev=0.%llu\",\"lut:table=%llu\"]", (unsigned long long)number % 10, (unsigned long long)number / 5 % 2);
+}
+
 static void open_transfer(hwd_daemon *daemon, pictures *of) {
+    const hwd_table tables[] = {{CURVED, strlen(CURVED)}, {HALVED, strlen(HALVED)}};
     hwd_transfer_config config;
     hwd_plane planes[HWD_MAX_PLANES];
     memset(of, 0, sizeof *of);
@@ -31,6 +40,8 @@ static void open_transfer(hwd_daemon *daemon, pictures *of) {
     config.width = WIDTH, config.height = HEIGHT;
     config.source.pixel_format = HWD_P010, config.target.pixel_format = HWD_AR24;
     config.device = "cpu";
+    config.options = "{\"effects\":[\"exposure\",\"lut:table=0\"]}";
+    config.tables = tables, config.table_count = 2;
     CHECK(hwd_transfer_create(daemon, &config, &of->session) == 0);
     CHECK(hwd_layout(HWD_P010, WIDTH, HEIGHT, 0, planes, &of->from_size) == 2);
     CHECK(hwd_layout(HWD_AR24, WIDTH, HEIGHT, 0, planes, &of->to_size) == 1);
@@ -70,14 +81,24 @@ static void describe(pictures *of, hwd_transfer *frame, int slot) {
 // Converts FRAMES pictures while the process is killed `kills` times: after frame `first`, and then each 13 frames.
 static void convert(hwd_daemon *daemon, pictures *of, uint64_t first, int kills) {
     hwd_transfer frame;
+    char effects[64];
     open_transfer(daemon, of);
+    // The first half of the changes waits from the beginning, the others come with their frames.
+    for (uint64_t number = 5; number < FRAMES; number += 5) {
+        effects_at(number, effects, sizeof effects);
+        if (number < FRAMES / 2) CHECK(hwd_change_effects(of->session, effects, (int64_t)number * 100, TIMEOUT) == 0);
+    }
     for (uint64_t number = 0; number < FRAMES; number++) {
+        effects_at(number, effects, sizeof effects);
+        if (number >= FRAMES / 2 && number % 5 == 0)
+            CHECK(hwd_change_effects(of->session, effects, number % 10 ? HWD_NEXT_FRAME : (int64_t)number * 100 - 50, TIMEOUT) == 0);
         while (of->waiting == SLOTS) take_picture(of);
         int slot = 0;
         while (of->numbers[slot]) slot++;
         uint16_t *samples = (uint16_t *)((uint8_t *)hwd_pool_data(of->from) + of->from_size * (size_t)slot);
         for (size_t i = 0; i < of->from_size / 2; i++) samples[i] = (uint16_t)((i * 7 + number * 131) % 800 << 6);
         describe(of, &frame, slot);
+        frame.flags |= HWD_HAS_PTS, frame.pts = (int64_t)number * 100;
         CHECK(hwd_transfer_submit(of->session, &frame, TIMEOUT) == 0);
         of->numbers[slot] = frame.number, of->frame_of[slot] = number;
         of->waiting++;

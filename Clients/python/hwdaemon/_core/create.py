@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from ..errors import refused
 from ..formats import fourcc
@@ -15,6 +15,8 @@ Properties = Optional[Mapping[str, Any]]
 MAX_TIME_BASE = (1 << 31) - 1
 #: Milliseconds for which a call may wait for a place.
 MAX_WAIT = 3_600_000
+#: The longest table of effects, in bytes.
+MAX_TABLE = 64 << 20
 
 
 def _time_base(value: TimeBase) -> Dict[str, int]:
@@ -77,8 +79,14 @@ def _image(description: Union[str, Mapping[str, str]]) -> Dict[str, str]:
 
 def transfer(
     size: Tuple[int, int], source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]],
-    device: Optional[str], options: Mapping[str, Any], target_size: Optional[Tuple[int, int]] = None
+    device: Optional[str], options: Mapping[str, Any], target_size: Optional[Tuple[int, int]] = None,
+    tables: Sequence[bytes] = ()
 ) -> Dict[str, Any]:
+    for number, text in enumerate(tables):
+        if not 1 <= len(text) <= MAX_TABLE:
+            raise refused(f"table {number} has {len(text)} bytes, not 1 to {MAX_TABLE}")
+    if tables:
+        options = {**options, "added_tables": len(tables)}
     parameters = {"width": size[0], "height": size[1], "source": _image(source), "target": _image(target)}
     if target_size is not None:
         parameters["target_width"], parameters["target_height"] = target_size

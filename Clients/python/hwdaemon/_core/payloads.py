@@ -11,7 +11,7 @@ from ..metadata import MAX_SIDE_DATA, Color, Rectangle, SideData
 SET_PROPERTIES, COPY_PROPERTIES, ADD_POOL, REMOVE_POOL, PREPARE, ENCODE_FRAME, COMPLETE_FRAMES = range(1, 8)
 RELEASE_PACKET, INVALIDATE, DECODE_FRAME, FINISH_DELAYED_FRAMES, CAN_ACCEPT_FORMAT, CHANGE_FORMAT = range(8, 14)
 RELEASE_FRAME, ENCODE_FRAME_WITH_METADATA = 14, 15
-TRANSFER_FRAME, FINISH_FRAMES = 20, 21
+TRANSFER_FRAME, FINISH_FRAMES, TRANSFER_TIMED_FRAME, ADD_TABLE, CHANGE_EFFECTS = range(20, 25)
 REPLY, FORMAT_DESCRIPTION, ADD_ARENA, FRAME_RELEASED, PACKET, END, FRAME_DECODED, PACKET_REPORT = range(64, 72)
 REMOVE_ARENA, QUALITY_METRICS, FRAME_TRANSFERRED = 72, 73, 80
 
@@ -23,12 +23,13 @@ OWN_MEMORY = (1 << 32) - 1
 NO_TIME = -(1 << 63)
 
 _U64 = struct.Struct("<Q")
+_I64 = struct.Struct("<q")
 _PLANE = struct.Struct("<QII")
 _ADD_MEMORY = struct.Struct("<IIQ")
 _ENCODE = struct.Struct("<QqqIIiI")
 _ENCODE_METADATA = struct.Struct("<QqqIIi8BI")
 _DECODE = struct.Struct("<QqqIIQII")
-_TRANSFER = struct.Struct("<QII8B")
+_TRANSFER = struct.Struct("<II8B")
 _PACKET = struct.Struct("<QQqqqIIQIBBH")
 _DECODED = struct.Struct("<QQqqIIIII4I8BiiI")
 _METRICS = struct.Struct("<QQddd")
@@ -102,11 +103,20 @@ class FrameToTransfer(NamedTuple):
     color: Optional[Color]
     source: Sequence[Plane]
     target: Sequence[Plane]
+    #: None in transferFrame.
+    pts: Optional[int] = None
 
 
 def pack_transfer(frame: FrameToTransfer) -> bytes:
-    fixed = _TRANSFER.pack(*frame[:3], *_pack_color(frame.color), len(frame.source), len(frame.target))
-    return fixed + _pack_planes(frame.source) + _pack_planes(frame.target)
+    """transferTimedFrame if the frame has a time, otherwise transferFrame."""
+    start = _U64.pack(frame.frame) + (b"" if frame.pts is None else _I64.pack(frame.pts))
+    fixed = _TRANSFER.pack(
+        frame.source_pool, frame.target_pool, *_pack_color(frame.color), len(frame.source), len(frame.target))
+    return start + fixed + _pack_planes(frame.source) + _pack_planes(frame.target)
+
+
+def pack_effects(pts: int, effects: bytes) -> bytes:
+    return _I64.pack(pts) + effects
 
 
 # What the worker sends.

@@ -2,7 +2,8 @@
 """The messages of pixel-transfer sessions."""
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+import json
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .. import control
 from ..errors import INVALID_SESSION, StatusError, refused
@@ -12,6 +13,7 @@ from ..metadata import Color
 from . import payloads, rules
 from .channel import Message
 from .link import Link
+from .memory import Memory
 from .payloads import FrameToTransfer, Violation
 from .slots import SLOT_INTERVAL, Slots
 from .steps import Steps
@@ -30,9 +32,11 @@ class TransferLink(Link):
     created: control.TransferCreated
 
     def __init__(
-        self, width: int, height: int, source: str, target: str, target_size: Optional[Tuple[int, int]] = None
+        self, width: int, height: int, source: str, target: str, target_size: Optional[Tuple[int, int]] = None,
+        tables: Sequence[bytes] = ()
     ) -> None:
         super().__init__()
+        self._tables = tables
         self.source_layout = layout(source, width, height)
         self.target_layout = layout(target, *(target_size or (width, height)))
         self._sources: Optional[Slots] = None
@@ -43,6 +47,23 @@ class TransferLink(Link):
 
     def create(self, address: str, parameters: Mapping[str, Any]) -> Steps[None]:
         self.created = control.typed(control.TransferCreated, (yield from self.open(address, parameters)))
+        first = len(parameters.get("options", {}).get("tables", []))
+        try:
+            for number, text in enumerate(self._tables, first):
+                memory = Memory.create(len(text))
+                memory.map[:] = text
+                yield from self.request(payloads.ADD_TABLE, payloads.pack_memory(number, len(text)), [memory])
+        except BaseException:
+            self.abort()
+            raise
+        self._tables = ()
+
+    def change_effects(self, effects: Sequence[str], pts: Optional[int]) -> Steps[None]:
+        text = json.dumps(list(effects)).encode()
+        if len(text) + 8 > payloads.MAX_PAYLOAD:
+            raise refused("the effects do not fit a message")
+        rules.check_times("a change", pts, 0)
+        yield from self.request(payloads.CHANGE_EFFECTS, payloads.pack_effects(payloads.NO_TIME if pts is None else pts, text))
 
     def frame(self) -> Steps[Frame]:
         """A source frame in the session's own pool; waits until a slot is free."""
@@ -68,9 +89,10 @@ class TransferLink(Link):
         assert start is not None
         return Frame(slots.memory, form, start, lambda: slots.give_back(start))
 
-    def submit(self, source: Source, color: Optional[Color]) -> Steps[int]:
+    def submit(self, source: Source, color: Optional[Color], pts: Optional[int] = None) -> Steps[int]:
         """Sends a frame; copies what is not in shared memory already. Returns its number."""
         self.check()
+        rules.check_times(f"frame {self._frames_sent + 1}", pts, 0)
         rules.check_color(self._frames_sent + 1, color)
         image = source if isinstance(source, Image) else None
         if image is None or (image.pixel_format, image.width, image.height) != (
@@ -90,8 +112,9 @@ class TransferLink(Link):
         try:
             yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
             number = self._frames_sent + 1
-            self.channel.send(payloads.TRANSFER_FRAME, payloads.pack_transfer(
-                FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places)))
+            opcode = payloads.TRANSFER_FRAME if pts is None else payloads.TRANSFER_TIMED_FRAME
+            self.channel.send(opcode, payloads.pack_transfer(
+                FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places, pts)))
         except BaseException:
             self._take_back(transfer)
             raise

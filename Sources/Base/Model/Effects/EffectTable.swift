@@ -5,8 +5,8 @@
 ///
 /// Effects work on linear light of the target's primaries, 1.0 is reference white, colors are not multiplied by alpha.
 public enum EffectTable {
-    /// Roughly the most entries that tables may have together: as text they are part of one call.
-    public static let roomForEntries = "about 12³"
+    /// The longest text of a table, a .cube file, in bytes.
+    public static let maxTableBytes = 64 << 20
 
     private typealias Parameter = EffectDescription.Parameter
 
@@ -110,11 +110,13 @@ public enum EffectTable {
 
     private static let lut = EffectDescription(
         name: .lut,
-        summary: "Colors by a table in a .cube file, one- or three-dimensional (tetrahedral); a call has room for "
-            + "\(roomForEntries) entries.",
+        summary:
+            "Colors by a table in a .cube file, one- or three-dimensional (tetrahedral), of 129³ entries at most.",
         parameters: [
             Parameter("file", .file, isRequired: true, "the .cube file"),
-            Parameter("table", .table, isRequired: true, "the table's number in the call, from 0 on"),
+            Parameter(
+                "table", .table, isRequired: true,
+                "the table's number, from 0 on: one of the call's, or added to the session"),
             Parameter(
                 "space", .word(CodingSpace.ofLUT.map(\.rawValue)),
                 "the coding of the table's values: srgb when absent, which SDR targets alone allow"),

@@ -38,12 +38,14 @@ public actor AsyncTransferSession: AsyncSession {
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
     ///   - parameters: those of the call CreateTransferSession (docs/protocol.md).
+    ///   - tables: as in `TransferSession`.
     ///   - timeout: the limit of this call and of each wait for the worker or for other tasks. A request to the worker
     ///     (properties, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the daemon
     ///   cannot be reached.
     public init(
-        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
+        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, tables: [[UInt8]] = [],
+        timeout: Duration = .seconds(30)
     ) async throws {
         let (width, height) = (parameters.width, parameters.height)
         sources = try BufferSource(parameters.source.pixelFormat, width: width, height: height)
@@ -51,7 +53,7 @@ public actor AsyncTransferSession: AsyncSession {
             parameters.target.pixelFormat, width: parameters.targetWidth ?? width,
             height: parameters.targetHeight ?? height)
         let session = try await withoutBlocking { () throws(ClientError) in
-            try TransferSession(daemon, parameters, timeout: timeout)
+            try TransferSession(daemon, parameters, tables: tables, timeout: timeout)
         }
         (created, self.timeout) = (session.created, timeout)
         thread = try SessionThread.start(socket: session.fileDescriptor)
@@ -68,6 +70,13 @@ public actor AsyncTransferSession: AsyncSession {
         try request { () throws(ClientError) in try session.copyProperties(keys) }
     }
 
+    /// Changes the parameters of the session's effects, as `TransferSession.changeEffects`.
+    public func changeEffects(
+        _ effects: [String], from pts: Int64 = EffectSchedule.always
+    ) throws(ClientError) {
+        try request { () throws(ClientError) in try session.changeEffects(effects, from: pts) }
+    }
+
     // MARK: - Frames
 
     /// Memory for a frame to convert; waits until there is some.
@@ -79,14 +88,15 @@ public actor AsyncTransferSession: AsyncSession {
     ///
     /// - Parameters:
     ///   - color: the frame's color, where it differs from the one that Create named.
+    ///   - pts: the frame's time, by which changes of effects hold for it.
     ///   - fill: called with the planes of the source's pixel format, on the caller's thread.
-    /// - Throws: as `convert(_:color:)`, and the error of `fill`: then nothing was sent.
+    /// - Throws: as `convert(_:color:pts:)`, and the error of `fill`: then nothing was sent.
     public nonisolated(nonsending) func convert(
-        color: ColorDescription? = nil, fill: ([PixelBuffer.MutablePlane]) throws -> Void
+        color: ColorDescription? = nil, pts: Int64? = nil, fill: ([PixelBuffer.MutablePlane]) throws -> Void
     ) async throws -> PixelBuffer {
         let buffer = try await makePixelBuffer()
         try buffer.withMutablePlanes(fill)
-        return try await convert(buffer, color: color)
+        return try await convert(buffer, color: color, pts: pts)
     }
 
     /// Converts a frame: of `makePixelBuffer`, or another session's of the same format and size.
@@ -96,9 +106,12 @@ public actor AsyncTransferSession: AsyncSession {
     /// - Parameters:
     ///   - source: the samples.
     ///   - color: the frame's color, where it differs from the one that Create named.
+    ///   - pts: the frame's time, by which changes of effects hold for it.
     /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, `Parameter` for another format or size:
     ///   the session continues after these. Any other error says why the session ended.
-    public func convert(_ source: PixelBuffer, color: ColorDescription? = nil) async throws -> PixelBuffer {
+    public func convert(
+        _ source: PixelBuffer, color: ColorDescription? = nil, pts: Int64? = nil
+    ) async throws -> PixelBuffer {
         try sources.check(source)
         let target = try await buffer { () throws(ClientError) in
             session.framesInFlight < created.maxFramesInFlight ? try targets.next(wakes: thread) : nil
@@ -107,7 +120,7 @@ public actor AsyncTransferSession: AsyncSession {
         nextFrameID += 1
         let frame = TransferFrame(
             frameID: number, source: .init(poolID: try poolID(of: source), layout: source.layout),
-            target: .init(poolID: try poolID(of: target), layout: target.layout), color: color)
+            target: .init(poolID: try poolID(of: target), layout: target.layout), color: color, pts: pts)
         try request { () throws(ClientError) in try session.transfer(frame) }
         flights[number] = Flight(source: source, target: target)
         do {

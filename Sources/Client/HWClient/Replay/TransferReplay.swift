@@ -15,6 +15,7 @@ final class TransferReplay: Replay {
     private enum Mark {
         /// The frames that follow depend on it.
         case properties([PropertyKey: PropertyValue])
+        case effects(EffectSchedule.Change)
         case finish
     }
 
@@ -26,12 +27,51 @@ final class TransferReplay: Replay {
     private var numbers: [UInt64: UInt64] = [:]
     /// Properties that were set before.
     private var properties: [PropertyKey: PropertyValue] = [:]
+    /// Tables of effects that were added.
+    private var tables: [(number: UInt32, memory: SharedMemory)] = []
+    /// The effects of the last frame that was answered, and changes before the oldest one that was not; nil without effects.
+    private var effects: EffectSchedule?
+    /// Those of the Create call.
+    private let created: EffectSchedule?
     var events: [Event] = []
 
     init(
-        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration
+        _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, tables: [[UInt8]], timeout: Duration
     ) throws(ClientError) {
+        var parameters = parameters
+        if !tables.isEmpty {
+            var options = parameters.options ?? CreateTransferSession.Options()
+            options.addedTables = tables.count
+            parameters.options = options
+        }
+        let first = parameters.options?.tables?.count ?? 0
+        var files: [(number: UInt32, memory: SharedMemory)] = []
+        for (index, text) in tables.enumerated() {
+            files.append((UInt32(first + index), try Self.memory(text, first + index)))
+        }
+        // The daemon refuses what is not a list.
+        let list = parameters.options?.effects.flatMap { try? EffectList(texts: $0, .call) }
+        created = list.map { EffectSchedule($0) }
+        effects = created
         sessions = try SessionSuccession(daemon, parameters, timeout: timeout)
+        for table in files {
+            try perform { () throws(ClientError) in try client.addTable(table.memory, number: table.number) }
+            self.tables.append(table)
+        }
+    }
+
+    /// Memory for the text of a table.
+    private static func memory(_ text: [UInt8], _ number: Int) throws(ClientError) -> SharedMemory {
+        guard (1...EffectTable.maxTableBytes).contains(text.count) else {
+            throw ClientError(
+                SessionError(
+                    .parameter, "table \(number) has \(text.count) bytes, not 1 to \(EffectTable.maxTableBytes)"))
+        }
+        do throws(SystemError) {
+            let memory = try SharedMemory(creating: "hwdaemon-table", size: text.count)
+            memory.mutableBytes?.copyBytes(from: text)
+            return memory
+        } catch { throw ClientError(SessionError(.allocationFailed, "memory for a table: \(error)")) }
     }
 
     /// A frame can be sent again as long as its source is unchanged, which `forgetProcess` checks.
@@ -61,11 +101,28 @@ final class TransferReplay: Replay {
         settle()
     }
 
+    /// Changes the parameters of effects from a time on.
+    func changeEffects(_ texts: [String], from pts: Int64) throws(ClientError) {
+        let change: EffectSchedule.Change
+        do throws(SessionError) {
+            change = EffectSchedule.Change(pts: pts, list: try EffectList(texts: texts, .call))
+        } catch { throw ClientError(error) }
+        try perform { () throws(ClientError) in try client.changeEffects(change) }
+        log.append(.effects(change))
+        log.didSend()
+        settle()
+    }
+
     /// Takes what was set before the oldest frame or request without an answer.
     private func settle() {
-        while case .properties(let oldest)? = log.takeFirstMark(where: {
-            if case .properties = $0 { true } else { false }
-        }) { properties.merge(oldest) { _, new in new } }
+        while let oldest = log.takeFirstMark(where: { if case .finish = $0 { false } else { true } }) {
+            switch oldest {
+            case .properties(let set): properties.merge(set) { _, new in new }
+            // The worker took it, so it is possible.
+            case .effects(let change): try? effects?.add(change)
+            case .finish: break
+            }
+        }
     }
 
     func transfer(_ frame: TransferFrame) throws(ClientError) {
@@ -87,10 +144,11 @@ final class TransferReplay: Replay {
         while let entry = log.nextUnsent {
             switch entry {
             case .item(_, let frame):
-                try client.send(frame)
+                if frame.pts == nil { try client.send(frame) } else { try client.send(TransferTimedFrame(frame)) }
                 client.receiver.framesInFlight.insert(frame.frameID)
             case .mark(.finish): client.finish(by: try client.send(.finishFrames))
             case .mark(.properties(let set)): try client.setProperties(set)
+            case .mark(.effects(let change)): try client.changeEffects(change)
             }
             log.didSend()
         }
@@ -109,7 +167,10 @@ final class TransferReplay: Replay {
     func handle(_ event: Event) {
         switch event {
         case .frame(let result):
-            if let number = numbers.removeValue(forKey: result.frameID) { log[number] = nil }
+            if let number = numbers.removeValue(forKey: result.frameID) {
+                effects?.advance(to: log[number]?.pts)
+                log[number] = nil
+            }
         case .finished:
             let sent = log.marks.prefix(log.nextMark)
             if let index = sent.firstIndex(where: { if case .finish = $0.mark { true } else { false } }) {
@@ -132,7 +193,12 @@ final class TransferReplay: Replay {
     func startAgain() throws(ClientError) {
         log.rewind()
         for pool in pools { try client.addPool(pool.memory, id: pool.id) }
+        for table in tables { try client.addTable(table.memory, number: table.number) }
         if !properties.isEmpty { try client.setProperties(properties) }
+        if let effects, effects != created {
+            try client.changeEffects(EffectSchedule.Change(pts: EffectSchedule.always, list: effects.list))
+            for change in effects.pending { try client.changeEffects(change) }
+        }
         try send()
     }
 

@@ -222,7 +222,7 @@ final class ConvertingSource: VideoSource {
         let transfer = try FrameTransfer(
             daemon, video, parameters, format: format,
             into: FrameTransfer.Target(pool: pool, layout: layout), readerPool: readerPool,
-            transposes: geometry.transposes)
+            transposes: geometry.transposes, tables: plan.effects?.addedTables ?? [])
         device = device ?? transfer.session.created.device
         transfers[key] = transfer
         return transfer

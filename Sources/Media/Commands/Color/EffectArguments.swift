@@ -35,8 +35,10 @@ struct EffectArguments: ParsableArguments {
 /// Effects as a session's call has them.
 struct EffectRequest {
     let texts: [String]
-    /// The texts of .cube files.
+    /// The texts of .cube files that the call has, where they fit into it.
     let tables: [String]
+    /// Those that are added to the session otherwise, all of them.
+    let addedTables: [[UInt8]]
 
     /// Bytes of tables that a call has room for, together, beside its other members.
     private static let room = 56 << 10
@@ -55,22 +57,10 @@ struct EffectRequest {
             files.append(file)
             return effect.text(table: files.count - 1)
         }
-        let cubes = try files.map(Self.table)
-        tables = cubes.map(\.compactText)
+        let compact = try files.map(Self.table).map(\.compactText)
         // A line feed takes two bytes in JSON.
-        let size = tables.reduce(0) { $0 + $1.utf8.count + $1.utf8.count { $0 == 0x0A } }
-        guard size <= Self.room else {
-            throw MediaError(
-                .unsupported,
-                "\(files.joined(separator: ", ")): \(Self.words(cubes)) not fit into a call; "
-                    + "\(EffectTable.roomForEntries) does")
-        }
-    }
-
-    /// The sizes of tables and a verb: `a table of 33³ entries does`.
-    private static func words(_ cubes: [CubeTable]) -> String {
-        let sizes = cubes.map { $0.isCube ? "\($0.size)³" : "\($0.size)" }.joined(separator: " and ")
-        return cubes.count == 1 ? "a table of \(sizes) entries does" : "tables of \(sizes) entries do"
+        let size = compact.reduce(0) { $0 + $1.utf8.count + $1.utf8.count { $0 == 0x0A } }
+        (tables, addedTables) = size <= Self.room ? (compact, []) : ([], compact.map { Array($0.utf8) })
     }
 
     private static func table(_ path: String) throws(MediaError) -> CubeTable {

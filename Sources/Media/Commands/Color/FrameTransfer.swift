@@ -46,16 +46,18 @@ final class FrameTransfer {
     /// - Parameters:
     ///   - video: the size of the session's frames; other sizes are scaled to it.
     ///   - parameters: those of Create, of the same size.
+    ///   - tables: of effects, which `parameters` do not have.
     init(
         _ daemon: Daemon, _ video: VideoDescription, _ parameters: CreateTransferSession.Parameters,
-        format: PixelFormat, into target: Target, readerPool: FramePool? = nil, transposes: Bool = false
+        format: PixelFormat, into target: Target, readerPool: FramePool? = nil, transposes: Bool = false,
+        tables: [[UInt8]] = []
     ) throws {
         self.transposes = transposes
         self.video = video
         self.format = format
         self.target = target
         self.readerPool = readerPool
-        session = try TransferSession(daemon, parameters)
+        session = try TransferSession(daemon, parameters, tables: tables)
         if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }
     }
 

@@ -133,7 +133,8 @@ final class RGBConverter {
         let pool = try FramePool(slotSize: packed.size, slotCount: 1)
         let transfer = try FrameTransfer(
             try daemon(), own, parameters(key), format: key.format,
-            into: FrameTransfer.Target(pool: pool, layout: packed.layout))
+            into: FrameTransfer.Target(pool: pool, layout: packed.layout),
+            tables: target.effects?.addedTables ?? [])
         let made = Opened(key: key, transfer: transfer, pool: pool, layout: packed.layout)
         opened = made
         return made

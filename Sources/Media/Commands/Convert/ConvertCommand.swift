@@ -29,9 +29,8 @@ struct ConvertCommand: ParsableCommand {
             --to-size scales, up to 8 times in either direction. Values are filtered as they are coded, plane by plane, with \
             chroma where its siting says and colors multiplied by alpha; --filter-light linear filters light.
 
-            --effect applies to pictures of the target's size. Its tables become part of a call to the daemon, which has room \
-            for \(EffectTable.roomForEntries) entries; larger ones are refused. A key needs a target with alpha, or a background \
-            after it.
+            --effect applies to pictures of the target's size. Tables have 129³ entries at most. A key needs a target \
+            with alpha, or a background after it.
 
             --transfer, --matrix, --range and --siting describe the source, or the target where the source is rgba16f: \
             half floats are linear, 1.0 is reference white, and highlights are above 1.0. \
@@ -190,14 +189,15 @@ struct ConvertCommand: ParsableCommand {
             }
             var options = conversion.options
             scaling.apply(to: &options)
-            try effects.request()?.apply(to: &options)
+            let applied = try effects.request()
+            applied?.apply(to: &options)
             let size = scaling.dimensions
             let parameters = CreateTransferSession.Parameters(
                 width: width, height: height, targetWidth: size?.width, targetHeight: size?.height, source: source,
                 target: target, options: options, device: device)
             let request = ConvertJob.Request(
                 input: input, output: output, replaces: replacing.replaces, parameters: parameters,
-                source: from.pixelFormat, target: to.pixelFormat, json: json)
+                tables: applied?.addedTables ?? [], source: from.pixelFormat, target: to.pixelFormat, json: json)
             try ConvertJob(request).run(try Interruption())
         }
     }

@@ -25,6 +25,8 @@ final class ConvertJob {
         /// Whether a file that has the output's name is replaced.
         var replaces = true
         var parameters: CreateTransferSession.Parameters
+        /// Tables of effects that `parameters` do not have.
+        var tables: [[UInt8]] = []
         var source: PixelFormat
         var target: PixelFormat
         var json = false
@@ -53,7 +55,7 @@ final class ConvertJob {
         let daemon = try SessionRequest.findDaemon()
         var parameters = request.parameters
         parameters.frames = reader.frameCount
-        let session = try TransferSession(daemon, parameters)
+        let session = try TransferSession(daemon, parameters, tables: request.tables)
         if SessionRequest.isBackground { try session.setProperties(SessionRequest.properties) }
         let sources = try FramePool(slotSize: source.size, slotCount: Self.slotCount)
         let targets = try FramePool(slotSize: target.size, slotCount: Self.slotCount)

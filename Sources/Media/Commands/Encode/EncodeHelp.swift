@@ -108,9 +108,8 @@ enum EncodeHelp {
         them; @p3 are those of Display P3, converted.
 
         --effect changes colors in linear light of the output's primaries; several apply in the order of the command line, and \
-        hwctl effects lists them: --effect exposure:ev=0.5 --effect lut:file=look.cube,space=srgb. A table becomes \
-        part of a call to the daemon, which has room for \(EffectTable.roomForEntries) entries; larger ones are refused. HDR \
-        metadata of the source do not describe the changed picture and are left out.
+        hwctl effects lists them: --effect exposure:ev=0.5 --effect lut:file=look.cube,space=srgb. Tables \
+        have 129³ entries at most. HDR metadata of the source do not describe the changed picture and are left out.
 
         --segment K/N encodes one of N segments, which several machines can do at the same time; hwctl join makes one file \
         of them. Segments begin with key frames of INPUT. The part holds each frame whose time is in the segment and says \

@@ -6,7 +6,7 @@ public import HWDModel
 /// Two tables are equal if they are the same object.
 public final class CubeTable: Sendable {
     /// The longest text that is read.
-    public static let maxBytes = 64 << 20
+    public static let maxBytes = EffectTable.maxTableBytes
     /// The most entries of an axis.
     public static let maxSize = (line: 65536, cube: 129)
 
