@@ -47,6 +47,7 @@ struct DecodePlan {
     private var recent: [PacketFacts] = []
     /// Nanoseconds that a picture takes; 0 until one was measured.
     private(set) var cost: Double = 0
+    private var isMeasured = false
     private(set) var thinning = Thinning.none
     private(set) var highestLevel = 0
     /// The time between the last two key frames.
@@ -59,8 +60,12 @@ struct DecodePlan {
 
     mutating func measure(_ nanoseconds: Int64) {
         let sample = Double(max(0, nanoseconds))
-        cost = cost == 0 ? sample : cost * 0.875 + sample * 0.125
+        cost = isMeasured ? cost * 0.875 + sample * 0.125 : sample
+        isMeasured = true
     }
+
+    /// The decoder had to wait: it may be faster than was measured, which is tried after some seconds.
+    mutating func keepUp() { cost *= 0.998 }
 
     mutating func read(_ packet: PacketFacts) {
         highestLevel = max(highestLevel, packet.level)

@@ -102,13 +102,13 @@ extension Playback {
         case .scan, .readPart: return .read
         case .read:
             if waitingCount < aheadCount { return .read }
-            isStalled = true
+            pauseWork()
             return .wait
         case .nextPart:
             guard let part = run.parts.first else { return .wait }
             let room = 2 * partCapacity - waitingCount
             guard part.pictureCount <= max(room, waitingCount == 0 ? .max : 0) else {
-                isStalled = true
+                pauseWork()
                 return .wait
             }
             run.state = .seek(run.groupKey, then: .readPart(index: 0))
@@ -128,7 +128,7 @@ extension Playback {
         guard isLooping, upcoming == nil, run.number == current.number, let start, let end, end > start,
             waitingCount < aheadCount
         else { return }
-        let next = stretch()
+        let next = restarted()
         upcoming = next
         run = DecodeRun(number: next.number, target: direction > 0 ? start : end - 1)
     }
@@ -137,8 +137,9 @@ extension Playback {
     /// - Parameters:
     ///   - key: its time; nil where the source has no packets.
     ///   - next: the time of the key frame behind the time that was asked for.
+    ///   - isFirst: whether it is the stream's first.
     /// - Returns: where it must go instead.
-    mutating func didSeek(_ key: Int64?, next: Int64? = nil) -> Int64? {
+    mutating func didSeek(_ key: Int64?, next: Int64? = nil, isFirst: Bool = false) -> Int64? {
         guard case .seek(let time, let state) = run.state else { return nil }
         guard let key else {
             sourceEnded()
@@ -146,12 +147,13 @@ extension Playback {
         }
         run.state = state
         run.key = key
+        if isFirst { start = key }
         (run.skipsLeading, run.skipsToKey) = (true, false)
         switch state {
         case .read:
-            if time < key { start = min(start ?? .max, key) }
             if let landed = landing(time, key, next) {
                 map.hold(at: scale.nanoseconds(landed))
+                filling.asked = landed
                 run.target = landed
                 run.mode = .exact
                 if landed != key {
@@ -161,12 +163,8 @@ extension Playback {
             }
             filling.begin = run.target
         case .scan:
-            // Nothing before the first key frame.
-            run.isFirstGroup = time < key
-            if key >= run.groupEnd {
-                start = min(start ?? .max, run.groupEnd)
-                completeReverse()
-            }
+            run.isFirstGroup = isFirst
+            if key >= run.groupEnd { completeReverse() }
             (run.group, run.groupKey, run.sawNextKey) = ([], key, false)
         default: break
         }
@@ -199,7 +197,7 @@ extension Playback {
         case .scan:
             scan(packet)
             return .skip
-        case .readPart(let index): return readPart(packet, index)
+        case .readPart(let index): return readPart(packet, index, at: host)
         default: return .skip
         }
     }
@@ -229,7 +227,7 @@ extension Playback {
             }
             return .skip
         }
-        return expect(packet, isOutput: packet.isShown)
+        return expect(packet, isOutput: packet.isShown, at: host)
     }
 
     /// How much after its time a packet would be decoded, in nanoseconds of the host's time.
@@ -241,15 +239,23 @@ extension Playback {
 
     /// Whether decoding continues with the next key frame: half a second late, or where it is near and nothing else can be left out.
     private func isBehind(_ late: Double, _ packet: PacketFacts, at host: Int64) -> Bool {
-        if late > 500_000_000 { return true }
-        guard let lastKey = run.latestKey, let interval = plan.keyInterval, plan.cost > 0 else { return false }
         let kept = plan.density(plan.thinning, scale) ?? 0
-        guard kept * speed * plan.cost / 1e9 > 0.95 else { return false }
+        let load = kept * speed * plan.cost / 1e9
+        // How long it takes to catch up, if that is possible.
+        if late > 500_000_000, load >= 1 || late * load / (1 - load) > 500_000_000 { return true }
+        guard load > 0.95, let lastKey = run.latestKey, let interval = plan.keyInterval else { return false }
         let wait = Double(scale.nanoseconds(lastKey + interval) - map.item(at: host)) / speed
         return wait > 0 && wait < 500_000_000 && late > 1e9 / max(1, kept * speed)
     }
 
-    private mutating func expect(_ packet: PacketFacts, isOutput: Bool) -> Decision {
+    /// The decoder has to wait. What it does between two waits says little of its speed, because it works ahead.
+    private mutating func pauseWork() {
+        if work != nil { plan.keepUp() }
+        work = nil
+    }
+
+    private mutating func expect(_ packet: PacketFacts, isOutput: Bool, at host: Int64) -> Decision {
+        if work == nil { work = (host, 0) }
         let id = nextID
         nextID += 1
         if packet.isKey { run.latestKey = packet.time }
@@ -284,7 +290,7 @@ extension Playback {
         if run.parts.isEmpty { nextGroup() } else { run.state = .nextPart }
     }
 
-    private mutating func readPart(_ packet: PacketFacts, _ index: Int) -> Decision {
+    private mutating func readPart(_ packet: PacketFacts, _ index: Int, at host: Int64) -> Decision {
         guard let part = run.parts.first else { return .skip }
         if index == 0 { filling.pendingPart = part.times }
         run.state = index + 1 >= part.packetCount ? .finish : .readPart(index: index + 1)
@@ -293,7 +299,7 @@ extension Playback {
         // What no picture refers to and nobody sees.
         if !isOutput, !packet.isReference, packet.level >= plan.highestLevel { return .skip }
         if index > 0, packet.time < run.groupKey { return .skip }
-        return expect(packet, isOutput: isOutput)
+        return expect(packet, isOutput: isOutput, at: host)
     }
 
     /// The source has no more packets.
@@ -334,7 +340,6 @@ extension Playback {
 
     private mutating func completeReverse() {
         filling.complete()
-        if let first = filling.frames.first?.time { start = min(start ?? .max, first) }
         run.state = .done
     }
 
@@ -345,8 +350,11 @@ extension Playback {
         _ id: UInt64, in number: Int, time: Int64, duration: Int64, byteCount: Int, _ picture: Picture,
         at host: Int64
     ) -> Bool {
-        if !isStalled, let lastArrival { plan.measure(host - lastArrival) }
-        (lastArrival, isStalled) = (host, false)
+        if let begun = work { work = (begun.since, begun.count + 1) }
+        if let begun = work, begun.count >= (plan.cost > 0 ? 8 : 4) {
+            plan.measure((host - begun.since) / Int64(begun.count))
+            work = (host, 0)
+        }
         pictureBytes = byteCount
         let isAdded: Bool
         if number == current.number {

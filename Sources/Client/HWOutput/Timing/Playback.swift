@@ -99,9 +99,8 @@ struct Playback<Picture> {
     var refresh = (last: Int64?.none, interval: Int64(16_666_667))
     /// When a frame was given last.
     var shownAt: Int64?
-    /// When a picture came last, and whether decoding has paused since.
-    var lastArrival: Int64?
-    var isStalled = true
+    /// The decoder's work since it last had to wait: when that began, and how many pictures came.
+    var work: (since: Int64, count: Int)?
     /// Dropped pictures of earlier stretches.
     private var earlierDrops = 0
     private var hasEnded = false
@@ -144,7 +143,9 @@ struct Playback<Picture> {
         var item = item
         if let end { item = min(item, scale.nanoseconds(end)) }
         map.hold(at: item)
-        let next = stretch()
+        var next = stretch()
+        // What lies before the frame of the time does not wait.
+        next.asked = tick(of: item)
         replace(by: next)
         upcoming = nil
         run = DecodeRun(number: next.number, target: scale.ticks(item), mode: mode)
@@ -155,6 +156,13 @@ struct Playback<Picture> {
     mutating func stretch() -> FrameQueue<Picture> {
         lastNumber += 1
         return FrameQueue(number: lastNumber, direction: direction)
+    }
+
+    /// The stretch with which a loop begins again.
+    mutating func restarted() -> FrameQueue<Picture> {
+        var next = stretch()
+        if let start, let end { next.asked = direction > 0 ? start : end - 1 }
+        return next
     }
 
     private mutating func replace(by next: FrameQueue<Picture>) {
@@ -184,6 +192,13 @@ struct Playback<Picture> {
         return false
     }
 
+    /// Whether a question at this time has no answer only because a picture is not there yet.
+    func waits(at host: Int64) -> Bool {
+        var copy = self
+        guard case .none(let reason) = copy.frame(at: host, isReady: { _ in true }) else { return false }
+        return reason == .notDecodedYet || reason == .seeking
+    }
+
     /// The frame of a display time.
     /// - Parameter isReady: whether a picture can be shown, or waits for its conversion.
     mutating func frame(at host: Int64, isReady: (Picture) -> Bool) -> Answer {
@@ -201,6 +216,8 @@ struct Playback<Picture> {
             return .none(outside)
         }
         guard let index = current.index(at: time), current.isSettled(index, at: time) else {
+            // A clock that jumped back.
+            if let given = current.given, (time - given) * direction < 0 { return .none(.same) }
             current.discard(time)
             return missing()
         }
@@ -254,7 +271,7 @@ struct Playback<Picture> {
             next = upcoming
             self.upcoming = nil
         } else {
-            next = stretch()
+            next = restarted()
             run = DecodeRun(number: next.number, target: direction > 0 ? start : end - 1)
         }
         replace(by: next)
