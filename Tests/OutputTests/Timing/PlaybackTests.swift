@@ -35,7 +35,7 @@ private let refreshTime = Int64(16_666_667)
             let target = Int64.random(in: 0..<10_000_000_000, using: &random)
             player.playback.seek(to: target, .exact)
             var isFirst = true
-            for refresh in Int64(0)..<Int64.random(in: 5..<60, using: &random) {
+            for refresh in Int64(0)..<Int64.random(in: 12..<60, using: &random) {
                 let host = (seek * 100 + refresh) * refreshTime + Int64.random(in: 0..<1_000_000, using: &random)
                 guard let frame = player.ask(at: host) else { continue }
                 // The first frame is exactly that of the time that was sought.

@@ -142,14 +142,16 @@ struct SimulatedPlayer {
 
     /// The time of the frame that a refresh shows anew; nil for none.
     mutating func ask(at host: Int64) -> (time: Int64, epoch: Int)? {
-        // As an app that waits does, on a clock that stands meanwhile.
-        for _ in 0..<(cost == 0 ? 1000 : 1) {
-            run(until: host)
-            guard !playback.hasNewFrame(at: host), playback.waits(at: host) else { break }
-            _ = playback.frame(at: host, isReady: { _ in false })
-        }
+        run(until: host)
         convertedMost = max(convertedMost, playback.expected(at: host).count)
-        switch playback.frame(at: host, isReady: { _ in true }) {
+        var answer = playback.frame(at: host, isReady: { _ in true })
+        // As an app that waits does, on a clock that stands meanwhile.
+        for _ in 0..<(cost == 0 ? 1000 : 0) {
+            guard case .none(let reason) = answer, reason == .notDecodedYet || reason == .seeking else { break }
+            run(until: host)
+            answer = playback.frame(at: host, isReady: { _ in true })
+        }
+        switch answer {
         case .frame(_, let time, _, let epoch, _): return (time, epoch)
         case .none(.notDecodedYet):
             playback.countLate()

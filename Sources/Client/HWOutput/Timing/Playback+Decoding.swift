@@ -115,9 +115,11 @@ extension Playback {
             return .seek(run.groupKey)
         case .finish:
             run.state = .draining
+            work = nil
             return .finish
         case .draining: return .wait
         case .done:
+            work = nil
             beginUpcoming()
             return run.state == .done ? .wait : nextWork()
         }
@@ -141,6 +143,7 @@ extension Playback {
     /// - Returns: where it must go instead.
     mutating func didSeek(_ key: Int64?, next: Int64? = nil, isFirst: Bool = false) -> Int64? {
         guard case .seek(let time, let state) = run.state else { return nil }
+        work = nil
         guard let key else {
             sourceEnded()
             return nil
@@ -306,7 +309,11 @@ extension Playback {
     mutating func sourceEnded() {
         switch run.state {
         case .read: run.state = .finish
-        case .scan: planGroup()
+        case .scan:
+            if run.group.contains(where: \.isShown) {
+                end = run.group.reduce(Int64.min) { max($0, $1.time &+ max(1, $1.duration)) }
+            }
+            planGroup()
         case .readPart: run.state = .finish
         case .seek:
             filling.complete()
