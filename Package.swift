@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "HWClient", targets: ["HWClient"]),
         .library(name: "HWImages", targets: ["HWImages"]),
         .library(name: "HWMovies", targets: ["HWMovies"]),
+        .library(name: "HWOutput", targets: ["HWOutput"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
@@ -172,6 +173,10 @@ let package = Package(
         .target(
             name: "HWMovies", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel", "HWDSystem"],
             path: "Sources/Client/HWMovies", swiftSettings: common),
+        .target(
+            name: "HWOutput",
+            dependencies: ["HWClient", "HWDHEVC", "HWDModel", "HWDTransport", "HWDWire", "HWMovies"],
+            path: "Sources/Client/HWOutput", swiftSettings: common),
 
         // Media files.
         .target(
@@ -293,6 +298,9 @@ let package = Package(
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
+        .testTarget(
+            name: "OutputTests", dependencies: ["HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDTransport"],
+            swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(
             name: "CodingTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+
+/// Why there is no frame to show.
+public enum NoFrame: Hashable, Sendable {
+    /// The frame of this time, or one behind it, was given already.
+    case same
+    /// Its picture is not there in time.
+    case notDecodedYet
+    /// The time is before the first frame.
+    case beforeStart
+    /// The time is behind the last frame.
+    case afterEnd
+    /// A seek, or the start, waits for its first frame; time stands meanwhile.
+    case seeking
+}
+
+/// What happened to an output.
+public enum OutputEvent: Hashable, Sendable {
+    /// A seek, a change of direction or a loop began another epoch: frames that were given before are out of date.
+    case flushed(epoch: Int)
+    /// The time is behind the last frame, or before the first one in reverse.
+    case ended(epoch: Int)
+    /// The source ended early: why. What came before is shown.
+    case cutShort(String)
+    /// The session failed for good: why. No picture follows.
+    case failed(String)
+}
+
+/// What an output did so far.
+public struct OutputCounts: Hashable, Sendable {
+    /// Frames given.
+    public var shown = 0
+    /// Questions that had no answer because a picture was not there in time.
+    public var late = 0
+    /// Decoded pictures whose time passed before they were given.
+    public var dropped = 0
+    /// Pictures that were not decoded, because the machine or the display is too slow for them.
+    public var skipped = 0
+    /// Pictures that were converted.
+    public var converted = 0
+    /// How often a session continued in another process.
+    public var restarts = 0
+    /// The most bytes of decoded pictures that waited at one time.
+    public var peakBytes = 0
+}
+
+/// Where a seek may land.
+public enum SeekMode: Hashable, Sendable {
+    /// At the time.
+    case exact
+    /// At the key frame at or before the time.
+    case key
+    /// At a key frame that is no farther away than this, before or behind; else at the time.
+    case tolerance(Duration)
+}
+
+/// Which frame is shown when, and what is decoded for it: everything but the sessions and the source.
+///
+/// It is told of packets and pictures and asked what to do next (`nextWork`). Times of the host and the item are nanoseconds, times
+/// of frames are ticks of the stream.
+struct Playback<Picture> {
+    struct Bounds {
+        /// Bytes of decoded pictures that wait.
+        var bytes = 256 << 20
+        /// The same for play in reverse.
+        var reverseBytes = 512 << 20
+    }
+
+    enum Answer {
+        case frame(id: UInt64, time: Int64, duration: Int64, epoch: Int, picture: Picture)
+        case none(NoFrame)
+    }
+
+    let scale: TickScale
+    let bounds: Bounds
+    /// Bytes of one picture, as far as is known.
+    var pictureBytes: Int
+    var isLooping = false
+    var grid: RefreshGrid?
+
+    var map = TimeMap()
+    /// 1 or −1.
+    var direction: Int64 = 1
+    var epoch = 0
+    var counts = OutputCounts()
+    var events: [OutputEvent] = []
+
+    /// The stretch that is shown, and the one behind the loop's end.
+    var current: FrameQueue<Picture>
+    var upcoming: FrameQueue<Picture>?
+    var run: DecodeRun
+    var plan = DecodePlan()
+    var lastNumber = 0
+    var nextID: UInt64 = 1
+    /// The first and the last time of the stream, once they are known.
+    var start: Int64?
+    var end: Int64?
+    /// When the display asked last, and how far apart its questions are.
+    var refresh = (last: Int64?.none, interval: Int64(16_666_667))
+    /// When a frame was given last.
+    var shownAt: Int64?
+    /// The decoder's work since it last had to wait: when that began, and how many pictures came.
+    var work: (since: Int64, count: Int)?
+    /// Dropped pictures of earlier stretches.
+    private var earlierDrops = 0
+    private var hasEnded = false
+
+    init(_ scale: TickScale, pictureBytes: Int, bounds: Bounds = Bounds(), refreshInterval: Duration? = nil) {
+        (self.scale, self.pictureBytes, self.bounds) = (scale, pictureBytes, bounds)
+        grid = refreshInterval.flatMap { RefreshGrid($0) }
+        if let grid { refresh.interval = grid.nanoseconds }
+        current = FrameQueue(number: 0, direction: 1)
+        run = DecodeRun(number: 0, target: 0)
+    }
+
+    /// Frames are shown this much before their time, in nanoseconds: what jitter and rounded times need.
+    private var tolerance: Int64 { grid == nil ? 100_000 : 500_000 }
+
+    /// The last tick whose frame belongs to an item time.
+    func tick(of item: Int64) -> Int64 { scale.ticks(item &+ tolerance * direction) }
+
+    /// The counts so far.
+    var allCounts: OutputCounts {
+        var counts = counts
+        counts.dropped = earlierDrops + current.droppedCount + (upcoming?.droppedCount ?? 0)
+        return counts
+    }
+
+    // MARK: - Commands
+
+    /// Sets the rate, in millionths; another direction begins another epoch.
+    mutating func setRate(_ rate: Int64, at host: Int64) {
+        map.setRate(rate, at: host)
+        guard rate != 0, rate.signum() != direction else { return }
+        direction = rate.signum()
+        flush(to: map.isHeld ? map.anchor.item : map.item(at: host), .exact)
+    }
+
+    /// Goes to an item time.
+    mutating func seek(to item: Int64, _ mode: SeekMode) { flush(to: max(0, item), mode) }
+
+    private mutating func flush(to item: Int64, _ mode: SeekMode) {
+        var item = item
+        if let end { item = min(item, scale.nanoseconds(end)) }
+        map.hold(at: item)
+        var next = stretch()
+        // What lies before the frame of the time does not wait.
+        next.asked = tick(of: item)
+        replace(by: next)
+        upcoming = nil
+        run = DecodeRun(number: next.number, target: scale.ticks(item), mode: mode)
+        plan.restart()
+    }
+
+    /// Another stretch of play.
+    mutating func stretch() -> FrameQueue<Picture> {
+        lastNumber += 1
+        return FrameQueue(number: lastNumber, direction: direction)
+    }
+
+    /// The stretch with which a loop begins again.
+    mutating func restarted() -> FrameQueue<Picture> {
+        var next = stretch()
+        if let start, let end { next.asked = direction > 0 ? start : end - 1 }
+        return next
+    }
+
+    private mutating func replace(by next: FrameQueue<Picture>) {
+        earlierDrops += current.droppedCount
+        current = next
+        epoch += 1
+        hasEnded = false
+        shownAt = nil
+        events.append(.flushed(epoch: epoch))
+    }
+
+    // MARK: - Frames
+
+    /// The item time of a host time; it stands during a seek.
+    func itemTime(at host: Int64) -> Int64 {
+        let item = map.item(at: host)
+        guard isLooping, let start, let end, !map.isHeld else { return item }
+        let (first, length) = (scale.nanoseconds(start), scale.nanoseconds(end) - scale.nanoseconds(start))
+        guard length > 0, direction > 0 ? item >= first + length : item < first else { return item }
+        return first + Int64(clamping: Int128(item - first) - floorDivide(Int128(item - first), Int128(length)) * Int128(length))
+    }
+
+    /// Whether a question at this time would have a frame as its answer.
+    func hasNewFrame(at host: Int64) -> Bool {
+        var copy = self
+        if case .frame = copy.frame(at: host, isReady: { _ in true }) { return true }
+        return false
+    }
+
+    /// Whether a question at this time has no answer only because a picture is not there yet.
+    func waits(at host: Int64) -> Bool {
+        var copy = self
+        guard case .none(let reason) = copy.frame(at: host, isReady: { _ in true }) else { return false }
+        return reason == .notDecodedYet || reason == .seeking
+    }
+
+    /// The frame of a display time.
+    /// - Parameter isReady: whether a picture can be shown, or waits for its conversion.
+    mutating func frame(at host: Int64, isReady: (Picture) -> Bool) -> Answer {
+        let host = grid?.snap(host) ?? host
+        if let last = refresh.last, grid == nil, host > last, host - last < 200_000_000 {
+            refresh.interval = host - last
+        }
+        refresh.last = host
+        if !map.isHeld { wrap(at: host) }
+        let time = tick(of: map.item(at: host))
+        defer { current.asked = time }
+        if let outside = outside(time) {
+            // Where nothing can be shown, nothing is waited for.
+            if !current.frames.isEmpty || current.isComplete { map.start(at: host) }
+            return .none(outside)
+        }
+        guard let index = current.index(at: time), current.isSettled(index, at: time) else {
+            // A clock that jumped back.
+            if let given = current.given, (time - given) * direction < 0 { return .none(.same) }
+            current.discard(time)
+            return missing()
+        }
+        guard current.isNew(index) else { return .none(.same) }
+        guard let picture = current.frames[index].picture else { return .none(.same) }
+        guard isReady(picture) else { return missing() }
+        if current.isLate(index, at: time), let shownAt, host - shownAt < 100_000_000 {
+            current.drop(index)
+            return missing()
+        }
+        let frame = current.frames[index]
+        _ = current.take(index)
+        current.discard(time)
+        map.start(at: host)
+        counts.shown += 1
+        shownAt = host
+        return .frame(id: frame.id, time: frame.time, duration: frame.duration, epoch: epoch, picture: picture)
+    }
+
+    private func missing() -> Answer { .none(map.isHeld ? .seeking : .notDecodedYet) }
+
+    /// Counts a question that stays without an answer.
+    mutating func countLate() { counts.late += 1 }
+
+    /// The reason if a time is outside of the stream.
+    private mutating func outside(_ time: Int64) -> NoFrame? {
+        var reason: NoFrame?
+        if let end, time >= end, direction > 0 || !map.isHeld { reason = .afterEnd }
+        if let start, time < start { reason = .beforeStart }
+        guard let reason, !isLooping || map.isHeld else { return nil }
+        if !hasEnded, reason == (direction > 0 ? .afterEnd : .beforeStart) {
+            hasEnded = true
+            events.append(.ended(epoch: epoch))
+        }
+        return reason
+    }
+
+    /// Begins again behind the end of a loop.
+    private mutating func wrap(at host: Int64) {
+        let time = tick(of: map.item(at: host))
+        guard isLooping, current.isComplete, let start, let end, end > start,
+            direction > 0 ? time >= end : time < start
+        else { return }
+        let length = scale.nanoseconds(end) - scale.nanoseconds(start)
+        guard length > 0 else { return }
+        let passed = direction > 0 ? scale.nanoseconds(time) - scale.nanoseconds(start) : scale.nanoseconds(end) - 1 - scale.nanoseconds(time)
+        let shift = Int64(clamping: floorDivide(Int128(passed), Int128(length)) * Int128(length))
+        map.shift(by: -shift * direction)
+        let next: FrameQueue<Picture>
+        if let upcoming {
+            next = upcoming
+            self.upcoming = nil
+        } else {
+            next = restarted()
+            run = DecodeRun(number: next.number, target: direction > 0 ? start : end - 1)
+        }
+        replace(by: next)
+    }
+
+    // MARK: - Conversion
+
+    /// The frames that will be shown next, two at most: the next one and one ahead.
+    func expected(at host: Int64) -> [UInt64] {
+        var found: [UInt64] = []
+        let begin = max(refresh.last ?? host, map.isHeld ? host : map.anchor.host)
+        for step in 0..<4 where found.count < 2 {
+            let item = map.item(at: begin &+ refresh.interval * Int64(step))
+            var (queue, time) = (current, tick(of: item))
+            if isLooping, let start, let end, current.isComplete, let upcoming, direction > 0 ? time >= end : time < start {
+                queue = upcoming
+                time = direction > 0 ? time - end + start : time - start + end
+            }
+            guard let index = queue.index(at: time), queue.isSettled(index, at: time), queue.isNew(index),
+                queue.frames[index].picture != nil
+            else { continue }
+            if !found.contains(queue.frames[index].id) { found.append(queue.frames[index].id) }
+        }
+        return found
+    }
+
+    /// Calls `body` with the picture of a frame, wherever it waits.
+    func picture(_ id: UInt64) -> Picture? {
+        (current.frames.first { $0.id == id } ?? upcoming?.frames.first { $0.id == id })?.picture
+    }
+}
