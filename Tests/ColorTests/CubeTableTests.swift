@@ -83,6 +83,73 @@ import Testing
         }
     }
 
+    /// Pixels, and what colour-science 0.4.7 makes of them by tables of `shape`: tetrahedral, and a line for each channel.
+    private static let shaped: [(input: Triple, cube: Triple, line: Triple)] = [
+        (
+            [1.764, 0.1158, 1.1812], [1.62168125, 0.55041875, 0.299837890625],
+            [2.229509375, 0.0241046875, 0.230748374496]
+        ),
+        (
+            [1.0546, 1.401, 0.4542], [0.688503125, 1.13436875, 0.8059296875],
+            [0.91175796875, 2.7353359375, 0.060069203629]
+        ),
+        (
+            [1.0731, 1.1634, 2.1068], [0.9327890625, 1.3785953125, 1.18996367187],
+            [0.938308359375, 1.9501421875, 0.86370217994]
+        ),
+        (
+            [1.3713, 1.3207, 2.0592], [1.28141015625, 1.6344828125, 1.43633632812],
+            [1.36627195313, 2.46996953125, 0.810808102319]
+        ),
+        (
+            [1.4873, 0.0828, 2.9551], [1.1661921875, 1.10051796875, 1.1780546875],
+            [1.61925617188, -0.005028125, 1.8348218246]
+        ),
+        (
+            [1.4323, 0.0997, 0.5321], [1.05563710937, 0.21085234375, 0.143259765625],
+            [1.49795539062, 0.00989140625, 0.0738214591734]
+        ),
+        (
+            [0.4752, 0.4891, 1.1003], [0.228508203125, 0.435490625, 0.2840078125],
+            [0.2919103125, 0.445770572917, 0.177300957661]
+        ),
+        (
+            [1.6073, 0.0106, 0.8268], [1.33876796875, 0.29318203125, 0.11946796875],
+            [1.88391242187, -0.0687671875, 0.125847001008]
+        ),
+    ]
+
+    private static func shape(_ c: Triple) -> Triple {
+        [
+            0.5 * c.x * c.x + 0.125 * c.y * c.z, 0.75 * c.y + 0.25 * c.x * c.z - 0.0625,
+            0.125 * c.z * c.z + 0.5 * c.x * c.y,
+        ]
+    }
+
+    @Test("Tables with domains give the values of colour-science (read_LUT, apply)")
+    func colourScience() throws {
+        let (low, high): (Triple, Triple) = ([-0.5, 0, 0.125], [2, 1.5, 4])
+        let domain = "DOMAIN_MIN -0.5 0 0.125\nDOMAIN_MAX 2 1.5 4\n"
+        func row(_ part: Triple) -> String {
+            let value = Self.shape(low + (high - low) * part)
+            return "\(value.x) \(value.y) \(value.z)\n"
+        }
+        let steps = (0..<5).map { Double($0) / 4 }
+        let line = try Self.read(
+            "LUT_1D_SIZE 5\n" + domain + steps.map { row(Triple(repeating: $0)) }.joined())
+        var rows = ""
+        for blue in steps { for green in steps { for red in steps { rows += row([red, green, blue]) } } }
+        let cube = try Self.read("LUT_3D_SIZE 5\n" + domain + rows)
+        for (input, wantedCube, wantedLine) in Self.shaped {
+            for (table, wanted) in [(cube, wantedCube), (line, wantedLine)] {
+                let plan = try EffectTests.plan(["lut:table=0,space=linear"], tables: [table])
+                let got = plan.convert(input, alpha: 1).codes
+                // The table's values are fp32.
+                for channel in 0..<3 { #expect(abs(got[channel] - wanted[channel]) <= 3e-7, "\(input): \(got)") }
+            }
+        }
+    }
+
     @Test("One-dimensional tables have a curve for each channel")
     func lines() throws {
         let table = try Self.read("LUT_1D_SIZE 3\n0 0 1\n0.25 0.5 0.5\n1 1 0\n")

@@ -118,30 +118,24 @@ HWD_API void hwd_free(void *memory);
 /* Where no daemon listens, hwd_open starts a private one, which ends with hwd_close or this process. 0: hwd_open fails. */
 enum { HWD_OPEN_PRIVATE = 1 };
 
-/*
- * Finds a daemon. `address` is a socket's path or "@name"; NULL: $HWDAEMON_SOCKET, else /run/hwdaemon/hwdaemon.sock. A private
+/* Finds a daemon. `address` is a socket's path or "@name"; NULL: $HWDAEMON_SOCKET, else /run/hwdaemon/hwdaemon.sock. A private
  * daemon is started for NULL only, and only if $HWDAEMON_SOCKET is not set. -ECONNREFUSED: no daemon listens; -EACCES: no
- * permission (and which group has it), or who listens is not trusted; -ENOENT: no hwdaemon program to start.
- */
+ * permission (and which group has it), or who listens is not trusted; -ENOENT: no hwdaemon program to start. */
 HWD_API int hwd_open(const char *address, uint32_t flags, hwd_daemon **daemon);
 /* Sessions that are still open stay usable, except those of a private daemon, which ends. NULL is allowed. */
 HWD_API void hwd_close(hwd_daemon *daemon);
 HWD_API const char *hwd_address(const hwd_daemon *daemon); /* valid as long as the daemon */
 HWD_API int hwd_is_private(const hwd_daemon *daemon);       /* 1 if hwd_open started it */
-/*
- * Calls a Varlink method on a connection of its own: "org.hwdaemon.GetFeatures", with a JSON object of parameters or NULL.
- * `reply` becomes the reply's parameters, a JSON object; free it with hwd_free. Upgrade calls (Create…) are refused.
- */
+/* Calls a Varlink method on a connection of its own: "org.hwdaemon.GetFeatures", with a JSON object of parameters or NULL.
+ * `reply` becomes the reply's parameters, a JSON object; free it with hwd_free. Upgrade calls (Create…) are refused. */
 HWD_API int hwd_call(hwd_daemon *daemon, const char *method, const char *parameters, int timeout_ms, char **reply);
 
 /* ---- Pools: memory that sessions read and write ---- */
 
 /* A new pool of `size` bytes, zero-filled, sealed against a change of size. */
 HWD_API int hwd_pool_create(size_t size, hwd_pool **pool);
-/*
- * A pool of a memfd from elsewhere, which stays the caller's: the pool duplicates it. The memfd must be sealed with
- * F_SEAL_SHRINK or allow that this is added. -EINVAL: anything else.
- */
+/* A pool of a memfd from elsewhere, which stays the caller's: the pool duplicates it. The memfd must be sealed with
+ * F_SEAL_SHRINK or allow that this is added. -EINVAL: anything else. */
 HWD_API int hwd_pool_import(int fd, hwd_pool **pool);
 /* The memory for writing, NULL if it may only be read; and for reading. */
 HWD_API void *hwd_pool_data(hwd_pool *pool);
@@ -156,11 +150,9 @@ HWD_API int hwd_add_pool(hwd_session *session, hwd_pool *pool, int timeout_ms);
 /* Fails with HWD_PARAMETER while a frame or packet in it is in flight. */
 HWD_API int hwd_remove_pool(hwd_session *session, int number, int timeout_ms);
 
-/*
- * Consecutive planes of a picture from `offset` on, with rows aligned to 64 bytes: sets the planes' offset, stride, rows
+/* Consecutive planes of a picture from `offset` on, with rows aligned to 64 bytes: sets the planes' offset, stride, rows
  * and row_bytes and returns how many planes there are. `size` becomes the picture's bytes. HWD_PARAMETER: an unknown
- * format, or a size that is not 1 to 16384.
- */
+ * format, or a size that is not 1 to 16384. */
 HWD_API int hwd_layout(
     uint32_t pixel_format, uint32_t width, uint32_t height, uint64_t offset, hwd_plane planes[HWD_MAX_PLANES], uint64_t *size);
 
@@ -192,10 +184,8 @@ HWD_API int hwd_set_string(hwd_session *session, const char *name, const char *v
 /* `values` becomes a JSON object, to free with hwd_free. `names` is a JSON array; NULL: all that have a value. */
 HWD_API int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms, char **values);
 
-/*
- * A descriptor for event loops: readable when hwd_next_event has something to do. Call it with timeout 0 until it returns
- * 0. The descriptor stays the session's; wait for it only to become readable.
- */
+/* A descriptor for event loops: readable when hwd_next_event has something to do. Call it with timeout 0 until it returns
+ * 0. The descriptor stays the session's; wait for it only to become readable. */
 HWD_API int hwd_get_fd(hwd_session *session);
 
 enum {
@@ -257,10 +247,8 @@ HWD_API int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_m
 /* Gives memory back. -EINVAL: given back before; -ETIMEDOUT: the worker did not read the message in time; the event is still yours. */
 HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
 
-/*
- * Requests the results of everything sent so far; HWD_EVENT_COMPLETED follows the last one. Of a compression session those
- * of frames up to `until_pts` (HWD_ALL_FRAMES), of others all. A decompression session then expects a key frame.
- */
+/* Requests the results of everything sent so far; HWD_EVENT_COMPLETED follows the last one. Of a compression session those
+ * of frames up to `until_pts` (HWD_ALL_FRAMES), of others all. A decompression session then expects a key frame. */
 HWD_API int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms);
 /* Ends the session, without waiting for its worker; later calls fail. Results that were not fetched are lost. */
 HWD_API void hwd_invalidate(hwd_session *session);
@@ -307,12 +295,10 @@ typedef struct hwd_frame {
 HWD_API int hwd_acquire_frame(hwd_session *session, hwd_frame *frame, int timeout_ms);
 /* Returns a frame of hwd_acquire_frame that is not encoded. */
 HWD_API int hwd_discard_frame(hwd_session *session, hwd_frame *frame);
-/*
- * Sends a frame, and waits first while max_frames_in_flight are with the worker. Samples in a pool of your own must stay
+/* Sends a frame, and waits first while max_frames_in_flight are with the worker. Samples in a pool of your own must stay
  * until HWD_EVENT_FRAME_RELEASED; a frame of hwd_acquire_frame is the session's again.
  * HWD_PARAMETER: its times, planes, QP, alpha, color or side data are wrong; it is not sent, and the session continues.
- * -EAGAIN: no credit came in time; the frame is not sent. Fetch and release packets.
- */
+ * -EAGAIN: no credit came in time; the frame is not sent. Fetch and release packets. */
 HWD_API int hwd_encode(hwd_session *session, hwd_frame *frame, int timeout_ms);
 
 /* ---- Decompression ---- */
@@ -362,10 +348,7 @@ typedef struct hwd_image {
 } hwd_image;
 
 /* A table of effects: the contents of a .cube file, 1 to 67108864 bytes. */
-typedef struct hwd_table {
-    const char *text;
-    size_t size;
-} hwd_table;
+typedef struct hwd_table { const char *text; size_t size; } hwd_table;
 
 typedef struct hwd_transfer_config {
     size_t size;

@@ -139,6 +139,7 @@ def main():
         faults.append(f"the most restarts are {restarts[0]} in the daemon and {restarts[1]} in the library")
     compare("HWD_NO_PTS", value("HWD_NO_PTS"), -2**63)
     compare("HWD_ALL_FRAMES", value("HWD_ALL_FRAMES"), 2**63 - 1)
+    compare("HWD_NEXT_FRAME", value("HWD_NEXT_FRAME"), -2**63)
     faults.extend(f"{name} is in no table of docs/protocol.md" for name in values if name.startswith("HWD_") and name not in used and not OWN.fullmatch(name))
     if faults:
         sys.exit("\n".join(f"constants: {fault}" for fault in faults))

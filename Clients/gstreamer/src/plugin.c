@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "decoder/decoder.h"
+#include "effects/effects.h"
 #include "encoder/encoder.h"
 
 GST_DEBUG_CATEGORY(hwd_debug);
@@ -9,7 +10,8 @@ GST_DEBUG_CATEGORY(hwd_debug);
 static gboolean init(GstPlugin *plugin) {
     GST_DEBUG_CATEGORY_INIT(hwd_debug, "hwdaemon", 0, "hwdaemon");
     return gst_element_register(plugin, "hwdh265enc", GST_RANK_NONE, hwd_encoder_get_type()) &&
-           gst_element_register(plugin, "hwdh265dec", GST_RANK_NONE, hwd_decoder_get_type());
+           gst_element_register(plugin, "hwdh265dec", GST_RANK_NONE, hwd_decoder_get_type()) &&
+           gst_element_register(plugin, "hwdeffects", GST_RANK_NONE, hwd_effect_filter_get_type());
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, hwdaemon, "H.265 in sessions of the hwdaemon daemon", init, VERSION, "MIT/X11",

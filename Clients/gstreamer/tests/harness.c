@@ -149,5 +149,6 @@ int main(int argc, char **argv) {
     daemon_pid = atoi(argv[1]);
     test_encoder();
     test_decoder();
+    test_effects();
     return 0;
 }

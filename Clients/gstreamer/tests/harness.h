@@ -42,5 +42,6 @@ extern int daemon_pid;
 
 void test_encoder(void);
 void test_decoder(void);
+void test_effects(void);
 
 #endif

@@ -158,7 +158,7 @@ class TableTests(unittest.TestCase):
 
 class DaemonTests(unittest.TestCase):
     def test_features_and_limits(self):
-        listed = {name for cell in re.findall(r"^\| (`.*?) \| ", section("Features"), re.M) for name in re.findall(r"`([\w-]+)`", cell)}
+        listed = {name for cell in re.findall(r"^\| (`.*?) \| ", section("Features"), re.M) for name in re.findall(r"`([\w.-]+)`", cell)}
         answer = daemon().features()
         self.assertEqual(set(answer.features), listed)
         limits = answer.limits

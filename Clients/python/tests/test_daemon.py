@@ -29,6 +29,7 @@ class CallTests(unittest.TestCase):
             self.assertTrue(asked.is_hardware_decode_supported().reason)
             self.assertEqual(asked.is_still_encode_supported(4032, 3024).columns, 8)
             self.assertEqual(asked.supported_properties()["Quality"].access, "live")
+            self.assertIn("lut", [effect.name for effect in asked.effects()])
             self.assertEqual(asked.probe(verify=False).schema, 2)
             self.assertTrue(asked.metrics().endswith("# EOF\n"))
             with hwdaemon.CompressionSession(64, 48, "nv12", daemon=asked) as session:

@@ -57,15 +57,21 @@ final class RawSession {
     }
 
     /// Creates a pixel-transfer session.
-    init(
+    convenience init(
         _ server: TestDaemon, transferring source: CreateTransferSession.Image,
         to target: CreateTransferSession.Image,
         width: Int = width, height: Int = height
     ) throws {
+        try self.init(
+            server,
+            transferring: CreateTransferSession.Parameters(
+                width: width, height: height, source: source, target: target, device: "cpu"))
+    }
+
+    /// Creates a pixel-transfer session.
+    init(_ server: TestDaemon, transferring parameters: CreateTransferSession.Parameters) throws {
         format = .yu12
         let connection = try UnixSocket.connect(to: server.socket)
-        let parameters = CreateTransferSession.Parameters(
-            width: width, height: height, source: source, target: target, device: "cpu")
         let call = try VarlinkCall.encode(
             method: CreateTransferSession.method, parameters: parameters, upgrade: true)
         let deadline = MonotonicTime.now + hangLimit

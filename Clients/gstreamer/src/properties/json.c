@@ -9,6 +9,16 @@ void hwd_json_add(GString *json, const char *key, const char *value) {
     g_string_append_printf(json, "%s\"%s\":%s}", json->len > 1 ? "," : "", key, value);
 }
 
+gchar *hwd_json_string(const char *text) {
+    GString *quoted = g_string_new("\"");
+    for (; *text; text++) {
+        if ((guchar)*text < ' ') g_string_append_printf(quoted, "\\u%04x", *text);
+        else if (*text == '"' || *text == '\\') g_string_append_printf(quoted, "\\%c", *text);
+        else g_string_append_c(quoted, *text);
+    }
+    return g_string_free(g_string_append_c(quoted, '"'), FALSE);
+}
+
 // Appends the character of an escape sequence, whose letter is at `at`; where the sequence ends.
 static const char *unescape(const char *at, GString *text) {
     static const char letters[] = "bfnrt", characters[] = "\b\f\n\r\t";

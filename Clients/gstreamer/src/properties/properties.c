@@ -139,15 +139,7 @@ static void add_value(GString *json, const HwdPropertySpec *spec, const GValue *
         break;
     case HWD_CHOICE: text = g_strdup_printf("\"%s\"", spec->values[g_value_get_enum(value) - 1]); break;
     case HWD_JSON: text = g_value_dup_string(value); break;
-    case HWD_TEXT: {
-        GString *quoted = g_string_new("\"");
-        for (const gchar *at = g_value_get_string(value); *at; at++) {
-            if ((guchar)*at < ' ') g_string_append_printf(quoted, "\\u%04x", *at);
-            else if (*at == '"' || *at == '\\') g_string_append_printf(quoted, "\\%c", *at);
-            else g_string_append_c(quoted, *at);
-        }
-        text = g_string_free(g_string_append_c(quoted, '"'), FALSE);
-    }
+    case HWD_TEXT: text = hwd_json_string(g_value_get_string(value)); break;
     }
     hwd_json_add(json, spec->key, text);
     g_free(text);

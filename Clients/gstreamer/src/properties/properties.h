@@ -49,6 +49,8 @@ gchar *hwd_properties_take_changes(HwdProperties *properties, const char **late)
 
 // Adds a member to the JSON object in `json`; `value` is JSON.
 void hwd_json_add(GString *json, const char *key, const char *value);
+// A text as a JSON string.
+gchar *hwd_json_string(const char *text);
 // The value of a member of a flat JSON object, as text; NULL if it is absent or null.
 gchar *hwd_json_find(const char *json, const char *key);
 

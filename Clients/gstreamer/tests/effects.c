@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+// The first sample of the next frame, a gray one of RGBA with this value.
+static guint8 result_of(GstHarness *harness, guint8 value) {
+    GstMapInfo map;
+    GstBuffer *frame = gst_buffer_new_allocate(NULL, 64 * 48 * 4, NULL);
+    gst_buffer_memset(frame, 0, value, 64 * 48 * 4);
+    EXPECT(gst_harness_push(harness, frame) == GST_FLOW_OK, "a frame is refused");
+    GstBuffer *result = gst_harness_pull(harness);
+    EXPECT(result && gst_buffer_map(result, &map, GST_MAP_READ), "a frame has no result");
+    guint8 first = map.data[0];
+    EXPECT(map.size == 64 * 48 * 4 && map.data[1] == first && map.data[2] == first, "a gray frame gets a color");
+    EXPECT(map.data[3] == value, "alpha becomes %u", map.data[3]);
+    gst_buffer_unmap(result, &map);
+    gst_buffer_unref(result);
+    return first;
+}
+
+static void expect(GstHarness *harness, const char *effects, guint8 wanted) {
+    gst_harness_set(harness, "hwdeffects", "effects", effects, NULL);
+    guint8 found = result_of(harness, 188);
+    EXPECT(found == wanted, "%s: %u instead of %u", effects, found, wanted);
+}
+
+// Effects change in an open session, other ones get another session, and none pass frames. 188 is light of 0.503.
+static void changes_effects(void) {
+    gchar *folder = g_dir_make_tmp("hwdeffects-XXXXXX", NULL), *path = g_build_filename(folder, "a,b;c.cube", NULL);
+    EXPECT(g_file_set_contents(path, "LUT_1D_SIZE 2\n0 0 0\n0.5 0.5 0.5\n", -1, NULL), "no file can be written");
+    gchar *table = g_strdup_printf("lut:file=%s/a\\,b\\;c.cube,space=srgb", folder);
+    gchar *both = g_strdup_printf("exposure:ev=-1; %s", table);
+    GstHarness *harness = gst_harness_new_parse("hwdeffects device=cpu");
+    gst_harness_set_src_caps_str(harness, "video/x-raw,format=RGBA,width=64,height=48,framerate=30/1,colorimetry=sRGB");
+    expect(harness, NULL, 188);
+    expect(harness, "exposure:ev=1", 255);
+    expect(harness, "exposure:ev=-1", 137);
+    expect(harness, table, 94);
+    expect(harness, both, 69);
+    expect(harness, "", 188);
+    gst_harness_teardown(harness);
+    remove(path);
+    remove(folder);
+    g_free(both);
+    g_free(table);
+    g_free(path);
+    g_free(folder);
+}
+
+static void names_what_is_wrong(void) {
+    static const struct { const char *effects, *reason; } cases[] = {
+        {"exposure:ev=11", "ev=11 is not within"}, {"lut:file=/nonexistent/a.cube", "/nonexistent/a.cube"}, {"blur", "blur is not one of"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Test test = raw_test("hwdeffects device=cpu");
+        gst_harness_set(test.harness, "hwdeffects", "effects", cases[i].effects, NULL);
+        EXPECT(gst_harness_push(test.harness, noise(&test, 0)) != GST_FLOW_OK, "%s: a frame passes", cases[i].effects);
+        gchar *error = wait_for_error(&test);
+        EXPECT(strstr(error, cases[i].reason), "%s: %s", cases[i].effects, error);
+        g_free(error);
+        end_test(&test);
+    }
+}
+
+void test_effects(void) {
+    changes_effects();
+    names_what_is_wrong();
+}
