@@ -167,7 +167,9 @@ let package = Package(
             name: "HWMovies", dependencies: ["HWDBoxes", "HWDHEVC", "HWDModel", "HWDSystem"],
             path: "Sources/Client/HWMovies", swiftSettings: common),
         .target(
-            name: "HWOutput", path: "Sources/Client/HWOutput", swiftSettings: pure),
+            name: "HWOutput",
+            dependencies: ["HWClient", "HWDHEVC", "HWDModel", "HWDTransport", "HWDWire", "HWMovies"],
+            path: "Sources/Client/HWOutput", swiftSettings: common),
 
         // Media files.
         .target(
@@ -280,7 +282,10 @@ let package = Package(
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
-        .testTarget(name: "OutputTests", dependencies: ["HWOutput"], swiftSettings: common),
+        .testTarget(
+            name: "OutputTests",
+            dependencies: ["HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(
             name: "CodingTests", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
-internal import HWDTransport
+package import HWDTransport
 
 /// The samples of one frame, in memory that sessions read and write in place: VideoToolbox's `CVPixelBuffer`.
 ///
@@ -59,12 +59,12 @@ public final class PixelBuffer: Sendable {
     /// Height in luma samples.
     public let height: Int
 
-    let memory: SharedMemory
+    package let memory: SharedMemory
     /// The planes' places in `memory`, which were checked.
-    let layout: FrameLayout
+    package let layout: FrameLayout
     private let release: @Sendable () -> Void
 
-    init(
+    package init(
         _ format: PixelFormat, width: Int, height: Int, in memory: SharedMemory, _ layout: FrameLayout,
         release: @escaping @Sendable () -> Void
     ) {
