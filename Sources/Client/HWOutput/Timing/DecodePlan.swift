@@ -45,9 +45,14 @@ enum Thinning: Hashable {
 struct DecodePlan {
     /// Shown packets that were read last.
     private var recent: [PacketFacts] = []
-    /// Nanoseconds that a picture takes; 0 until one was measured.
-    private(set) var cost: Double = 0
-    private var isMeasured = false
+    /// Whether a question stayed without an answer: only then is anything left out because of the decoder's speed.
+    ///
+    /// An app that waits for its frames, on a clock of its own, gets each of them.
+    var isStrained = false
+    private var measured: Double = 0
+    /// Nanoseconds that a picture takes; 0 until one was measured, and where the decoder is fast enough.
+    var cost: Double { isStrained ? measured : 0 }
+    private(set) var isMeasured = false
     private(set) var thinning = Thinning.none
     private(set) var highestLevel = 0
     /// Pictures a second in all, and those that are decoded; nil until they are known.
@@ -63,12 +68,12 @@ struct DecodePlan {
 
     mutating func measure(_ nanoseconds: Int64) {
         let sample = Double(max(0, nanoseconds))
-        cost = isMeasured ? cost * 0.875 + sample * 0.125 : sample
+        measured = isMeasured ? measured * 0.875 + sample * 0.125 : sample
         isMeasured = true
     }
 
     /// The decoder had to wait: it may be faster than was measured, which is tried after some seconds.
-    mutating func keepUp() { cost *= 0.998 }
+    mutating func keepUp() { measured *= 0.998 }
 
     mutating func read(_ packet: PacketFacts, _ scale: TickScale) {
         highestLevel = max(highestLevel, packet.level)

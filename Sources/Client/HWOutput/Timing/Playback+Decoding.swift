@@ -221,8 +221,9 @@ extension Playback {
         let interval = 1e9 / max(1, plan.pace?.all ?? 30)
         let refreshes = grid.map { 1e9 / Double($0.nanoseconds) }
         plan.choose(
-            speed: speed, isLate: late > interval, atKey: packet.isKey, refreshes: refreshes, scale)
-        if late > 0, !packet.isKey, isBehind(late, packet, at: host) { run.skipsToKey = true }
+            speed: speed, isLate: plan.isStrained && late > interval, atKey: packet.isKey, refreshes: refreshes,
+            scale)
+        if plan.isStrained, late > 0, !packet.isKey, isBehind(late, packet, at: host) { run.skipsToKey = true }
         guard !run.skipsToKey, plan.thinning.keeps(packet, highest: plan.highestLevel) else {
             if packet.isShown, packet.time >= run.target {
                 filling.skip(packet.time)
@@ -360,7 +361,7 @@ extension Playback {
     /// A picture has come; false if nothing waits for it.
     mutating func didDecode(_ facts: DecodedFacts, _ picture: Picture, at host: Int64) -> Bool {
         if let begun = work { work = (begun.since, begun.count + 1) }
-        if let begun = work, begun.count >= (plan.cost > 0 ? 8 : 4) {
+        if let begun = work, begun.count >= (plan.isMeasured ? 8 : 4) {
             plan.measure((host - begun.since) / Int64(begun.count))
             work = (host, 0)
         }

@@ -243,7 +243,10 @@ struct Playback<Picture> {
     private func missing() -> Answer { .none(map.isHeld ? .seeking : .notDecodedYet) }
 
     /// Counts a question that stays without an answer.
-    mutating func countLate() { counts.late += 1 }
+    mutating func countLate() {
+        counts.late += 1
+        plan.isStrained = true
+    }
 
     /// The reason if a time is outside of the stream.
     private mutating func outside(_ time: Int64) -> NoFrame? {
