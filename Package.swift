@@ -299,7 +299,8 @@ let package = Package(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
         .testTarget(
-            name: "OutputTests", dependencies: ["HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDTransport"],
+            name: "OutputTests",
+            dependencies: ["HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(

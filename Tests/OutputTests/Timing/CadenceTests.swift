@@ -122,16 +122,18 @@ struct CadenceCase: Sendable, CustomTestStringConvertible {
         #expect(abs(Cadence(shown).dropped - Cadence(ideal).dropped) <= 2)
     }
 
-    @Test(arguments: [
-        (30, -0.5, 150, [4: 149]), (30, 0.5, 150, [4: 149]), (30, 1, 300, [2: 299]), (30, -1, 300, [2: 299]),
-        (30, 2, 600, [1: 599]), (30, -2, 600, [1: 599]), (24, 2, 480, [1: 359, 2: 120]), (24, -2, 480, [1: 359, 2: 120]),
-        (24, -1, 240, [2: 120, 3: 119]),
-    ] as [(Int64, Double, Int, [Int: Int])])
+    @Test(
+        arguments: [
+            (30, -0.5, 150, [4: 149]), (30, 0.5, 150, [4: 149]), (30, 1, 300, [2: 299]), (30, -1, 300, [2: 299]),
+            (30, 2, 600, [1: 599]), (30, -2, 600, [1: 599]), (24, 2, 480, [1: 359, 2: 120]),
+            (24, -2, 480, [1: 359, 2: 120]),
+            (24, -1, 240, [2: 120, 3: 119]),
+        ] as [(Int64, Double, Int, [Int: Int])])
     func ratesInBothDirections(_ rate: Int64, _ speed: Double, _ frames: Int, _ stays: [Int: Int]) {
         let stream = NumberedStream.constant((rate, 1), seconds: 40, reordered: 2)
         var player = SimulatedPlayer(stream)
         player.depth = 2
-        if speed < 0 { player.playback.seek(to: stream.scale.nanoseconds(stream.packets.count.int64 ) - 1, .exact) }
+        if speed < 0 { player.playback.seek(to: stream.scale.nanoseconds(stream.packets.count.int64) - 1, .exact) }
         player.playback.setRate(Int64(speed * 1_000_000), at: 0)
         var (shown, given): ([Int64], [Int64]) = ([], [])
         for refresh in Int64(0)..<600 {
@@ -154,7 +156,8 @@ struct CadenceCase: Sendable, CustomTestStringConvertible {
             times.append(time)
             time += [40, 40, 60, 20, 50][index % 5]
         }
-        var player = SimulatedPlayer(NumberedStream(times, end: time, scale: TickScale(numerator: 1, denominator: 1200)))
+        var player = SimulatedPlayer(
+            NumberedStream(times, end: time, scale: TickScale(numerator: 1, denominator: 1200)))
         player.playback.setRate(TimeMap.one, at: 0)
         let given = (Int64(0)..<600).compactMap { player.ask(at: $0 * 1_000_000_000 / 60)?.time }
         #expect(given == Array(times.prefix(286)))

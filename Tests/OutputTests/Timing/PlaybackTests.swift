@@ -177,7 +177,8 @@ private let refreshTime = Int64(16_666_667)
         // A group of 60 pictures of P010 has 1.49 GB.
         let size = 3840 * 2160 * 3
         let stream = NumberedStream(
-            (0..<600).map { $0 }, end: 600, scale: TickScale(numerator: 1, denominator: 60), group: 60, reordered: 3,
+            (0..<600).map { $0 }, end: 600, scale: TickScale(numerator: 1, denominator: 60), group: 60,
+            reordered: 3,
             opens: opens)
         var player = SimulatedPlayer(stream, pictureBytes: size)
         player.depth = 2

@@ -29,7 +29,9 @@ struct NumberedStream {
             while anchor + 1 < last {
                 let next = min(anchor + 1 + reordered, last - 1)
                 packets.append(facts(next, isKey: false))
-                for between in anchor + 1..<next { packets.append(facts(between, isKey: false, isReference: false)) }
+                for between in anchor + 1..<next {
+                    packets.append(facts(between, isKey: false, isReference: false))
+                }
                 anchor = next
             }
             number = last
@@ -51,10 +53,13 @@ struct NumberedStream {
     }
 
     /// A constant rate, in exact ticks.
-    static func constant(_ rate: (Int64, Int64), seconds: Int64, group: Int = 30, reordered: Int = 0) -> NumberedStream {
+    static func constant(_ rate: (Int64, Int64), seconds: Int64, group: Int = 30, reordered: Int = 0)
+        -> NumberedStream
+    {
         let count = seconds * rate.0 / rate.1 + 4
         return NumberedStream(
-            (0..<count).map { $0 * rate.1 }, end: count * rate.1, scale: TickScale(numerator: 1, denominator: rate.0),
+            (0..<count).map { $0 * rate.1 }, end: count * rate.1,
+            scale: TickScale(numerator: 1, denominator: rate.0),
             group: group, reordered: reordered)
     }
 }
@@ -88,9 +93,10 @@ struct SimulatedPlayer {
                 let first = decoded.min(by: { inside[$0].packet.time < inside[$1].packet.time })
             else { return }
             let picture = inside.remove(at: first)
-            _ = playback.didDecode(
-                picture.id, in: picture.number, time: picture.packet.time, duration: picture.packet.duration,
-                byteCount: playback.pictureBytes, picture.packet.time, at: now)
+            let facts = DecodedFacts(
+                id: picture.id, number: picture.number, time: picture.packet.time,
+                duration: picture.packet.duration, byteCount: playback.pictureBytes)
+            _ = playback.didDecode(facts, picture.packet.time, at: now)
             mostWaiting = max(
                 mostWaiting, playback.current.waitingCount + (playback.upcoming?.waitingCount ?? 0))
         }

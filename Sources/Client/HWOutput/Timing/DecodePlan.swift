@@ -45,11 +45,19 @@ enum Thinning: Hashable {
 struct DecodePlan {
     /// Shown packets that were read last.
     private var recent: [PacketFacts] = []
-    /// Nanoseconds that a picture takes; 0 until one was measured.
-    private(set) var cost: Double = 0
-    private var isMeasured = false
+    /// Whether a question stayed without an answer: only then is anything left out because of the decoder's speed.
+    ///
+    /// An app that waits for its frames, on a clock of its own, gets each of them.
+    var isStrained = false
+    private var measured: Double = 0
+    /// Nanoseconds that a picture takes; 0 until one was measured, and where the decoder is fast enough.
+    var cost: Double { isStrained ? measured : 0 }
+    private(set) var isMeasured = false
     private(set) var thinning = Thinning.none
     private(set) var highestLevel = 0
+    /// Pictures a second in all, and those that are decoded; nil until they are known.
+    private(set) var pace: (all: Double, decoded: Double)?
+    private var readCount = 0
     /// The time between the last two key frames.
     private var lastKey: Int64?
     private(set) var keyInterval: Int64?
@@ -60,14 +68,14 @@ struct DecodePlan {
 
     mutating func measure(_ nanoseconds: Int64) {
         let sample = Double(max(0, nanoseconds))
-        cost = isMeasured ? cost * 0.875 + sample * 0.125 : sample
+        measured = isMeasured ? measured * 0.875 + sample * 0.125 : sample
         isMeasured = true
     }
 
     /// The decoder had to wait: it may be faster than was measured, which is tried after some seconds.
-    mutating func keepUp() { cost *= 0.998 }
+    mutating func keepUp() { measured *= 0.998 }
 
-    mutating func read(_ packet: PacketFacts) {
+    mutating func read(_ packet: PacketFacts, _ scale: TickScale) {
         highestLevel = max(highestLevel, packet.level)
         if packet.isKey {
             if let lastKey, packet.time > lastKey { keyInterval = packet.time - lastKey }
@@ -76,10 +84,16 @@ struct DecodePlan {
         guard packet.isShown else { return }
         recent.append(packet)
         if recent.count > Self.recentCount { recent.removeFirst(recent.count - Self.recentCount) }
+        readCount += 1
+        if readCount % 8 == 0 || recent.count < 8 { measurePace(scale) }
+    }
+
+    private mutating func measurePace(_ scale: TickScale) {
+        pace = density(.none, scale).map { ($0, density(thinning, scale) ?? $0) }
     }
 
     /// Another stretch of play begins.
-    mutating func restart() { (recent, lastKey) = ([], nil) }
+    mutating func restart() { (recent, lastKey, pace) = ([], nil, nil) }
 
     /// Pictures a second of the item's time that a thinning leaves; nil where too few were read.
     func density(_ thinning: Thinning, _ scale: TickScale) -> Double? {
@@ -102,24 +116,23 @@ struct DecodePlan {
         var chosen = Thinning.none
         for step in Thinning.steps(highest: highestLevel) {
             guard let kept = density(step, scale), kept * speed >= Self.leastRate || step == .none else { break }
-            let isMilder = Self.isMilder(step, than: thinning)
             // A display that cannot show every picture at this speed needs no more than it can show.
-            let isForDisplay =
-                if case .levels = step, speed > 1, let refreshes { kept * speed >= refreshes * 0.999 } else { false }
-            if isForDisplay {
+            if case .levels = step, speed > 1, let refreshes, kept * speed >= refreshes * 0.999 {
                 chosen = step
                 continue
             }
             let speedNeeded = kept * speed * cost / 1e9
-            if isFast(chosen, speed, scale, isMilder: isMilder) { break }
+            if isFast(chosen, speed, scale) { break }
             chosen = step
             if speedNeeded <= 0.95 { break }
         }
-        if atKey || Self.isMilder(thinning, than: chosen) { thinning = chosen }
+        guard atKey || Self.isMilder(thinning, than: chosen) else { return }
+        thinning = chosen
+        measurePace(scale)
     }
 
     /// Whether the decoder keeps up; for less thinning than now with room to spare, so that it does not go to and fro.
-    private func isFast(_ step: Thinning, _ speed: Double, _ scale: TickScale, isMilder: Bool) -> Bool {
+    private func isFast(_ step: Thinning, _ speed: Double, _ scale: TickScale) -> Bool {
         guard let kept = density(step, scale) else { return true }
         let margin = Self.isMilder(step, than: thinning) ? 0.8 : 0.95
         return kept * speed * cost / 1e9 <= margin

@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: MIT
 
+/// What is known of a decoded picture.
+struct DecodedFacts {
+    /// The number of its packet.
+    var id: UInt64
+    /// The stretch of play that it belongs to.
+    var number: Int
+    /// In ticks of the stream.
+    var time: Int64
+    /// 0 where it is not known.
+    var duration: Int64
+    /// Bytes of its samples.
+    var byteCount: Int
+}
+
 /// Decoded pictures of one stretch of play, in the order of their times; a seek, a change of direction and a loop begin another.
 ///
 /// Times are in ticks of the stream.
@@ -57,9 +71,8 @@ struct FrameQueue<Picture> {
     mutating func lose(_ id: UInt64) { pending[id] = nil }
 
     /// Adds a picture; false if its time has passed.
-    mutating func add(
-        _ id: UInt64, at time: Int64, duration: Int64, byteCount: Int, _ picture: Picture
-    ) -> Bool {
+    mutating func add(_ facts: DecodedFacts, _ picture: Picture) -> Bool {
+        let (id, time) = (facts.id, facts.time)
         pending[id] = nil
         // Decoders return pictures in the order of their times.
         for (other, expected) in pending where expected <= time && other < id { pending[other] = nil }
@@ -69,7 +82,8 @@ struct FrameQueue<Picture> {
         }
         let index = frames.firstIndex { $0.time > time } ?? frames.endIndex
         var frame = Frame(
-            id: id, time: time, duration: max(0, duration), next: nil, picture: picture, byteCount: byteCount)
+            id: id, time: time, duration: max(0, facts.duration), next: nil, picture: picture,
+            byteCount: facts.byteCount)
         // In reverse the pictures behind belong to a part that was decoded earlier, until `close`.
         if index < frames.endIndex, direction > 0 { frame.next = frames[index].time }
         if index > 0, direction > 0 || pendingPart.contains(frames[index - 1].time) {

@@ -79,7 +79,7 @@ extension Playback {
 
     /// Pictures that are decoded ahead: a tenth of a second, three at least, and no more than fit the bound.
     private var aheadCount: Int {
-        let rate = plan.density(plan.thinning, scale) ?? 30
+        let rate = plan.pace?.decoded ?? 30
         let wanted = max(3, Int(min(1000, (0.1 * rate * max(1, speed)).rounded(.up))))
         return max(2, min(wanted, bounds.bytes / max(1, pictureBytes)))
     }
@@ -206,7 +206,7 @@ extension Playback {
     }
 
     private mutating func readForward(_ packet: PacketFacts, at host: Int64) -> Decision {
-        plan.read(packet)
+        plan.read(packet, scale)
         filling.horizon = max(filling.horizon, packet.decodeTime)
         if packet.isKey {
             if run.skipsToKey { (run.skipsToKey, run.skipsLeading) = (false, true) }
@@ -218,11 +218,12 @@ extension Playback {
             if packet.isReference || packet.decodeTime >= key { run.skipsLeading = false }
         }
         let late = lateness(packet, at: host)
-        let interval = 1e9 / max(1, plan.density(.none, scale) ?? 30)
+        let interval = 1e9 / max(1, plan.pace?.all ?? 30)
         let refreshes = grid.map { 1e9 / Double($0.nanoseconds) }
         plan.choose(
-            speed: speed, isLate: late > interval, atKey: packet.isKey, refreshes: refreshes, scale)
-        if late > 0, !packet.isKey, isBehind(late, packet, at: host) { run.skipsToKey = true }
+            speed: speed, isLate: plan.isStrained && late > interval, atKey: packet.isKey, refreshes: refreshes,
+            scale)
+        if plan.isStrained, late > 0, !packet.isKey, isBehind(late, packet, at: host) { run.skipsToKey = true }
         guard !run.skipsToKey, plan.thinning.keeps(packet, highest: plan.highestLevel) else {
             if packet.isShown, packet.time >= run.target {
                 filling.skip(packet.time)
@@ -251,7 +252,9 @@ extension Playback {
         return wait > 0 && wait < 500_000_000 && late > 1e9 / max(1, kept * speed)
     }
 
-    /// The decoder has to wait. What it does between two waits says little of its speed, because it works ahead.
+    /// Notes that the decoder has to wait.
+    ///
+    /// What it does between two waits says little of its speed, because it works ahead.
     private mutating func pauseWork() {
         if work != nil { plan.keepUp() }
         work = nil
@@ -268,7 +271,7 @@ extension Playback {
 
     /// Gathers a group of pictures, up to the first packet that no picture of it needs.
     private mutating func scan(_ packet: PacketFacts) {
-        plan.read(packet)
+        plan.read(packet, scale)
         if packet.isKey, packet.time > run.groupKey, packet.time >= run.groupEnd || run.groupEnd == .max {
             // Pictures behind it in decoding order may precede it.
             run.sawNextKey = true
@@ -352,22 +355,22 @@ extension Playback {
 
     // MARK: - Pictures
 
+    /// Whether pictures of a stretch are still wanted.
+    func awaits(_ number: Int) -> Bool { number == current.number || number == upcoming?.number }
+
     /// A picture has come; false if nothing waits for it.
-    mutating func didDecode(
-        _ id: UInt64, in number: Int, time: Int64, duration: Int64, byteCount: Int, _ picture: Picture,
-        at host: Int64
-    ) -> Bool {
+    mutating func didDecode(_ facts: DecodedFacts, _ picture: Picture, at host: Int64) -> Bool {
         if let begun = work { work = (begun.since, begun.count + 1) }
-        if let begun = work, begun.count >= (plan.cost > 0 ? 8 : 4) {
+        if let begun = work, begun.count >= (plan.isMeasured ? 8 : 4) {
             plan.measure((host - begun.since) / Int64(begun.count))
             work = (host, 0)
         }
-        pictureBytes = byteCount
+        pictureBytes = facts.byteCount
         let isAdded: Bool
-        if number == current.number {
-            isAdded = current.add(id, at: time, duration: duration, byteCount: byteCount, picture)
-        } else if number == upcoming?.number {
-            isAdded = upcoming?.add(id, at: time, duration: duration, byteCount: byteCount, picture) ?? false
+        if facts.number == current.number {
+            isAdded = current.add(facts, picture)
+        } else if facts.number == upcoming?.number {
+            isAdded = upcoming?.add(facts, picture) ?? false
         } else {
             return false
         }

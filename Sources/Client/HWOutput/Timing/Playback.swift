@@ -22,6 +22,8 @@ public enum OutputEvent: Hashable, Sendable {
     case ended(epoch: Int)
     /// The source ended early: why. What came before is shown.
     case cutShort(String)
+    /// A picture could not be converted: why. The next one is shown.
+    case notConverted(String)
     /// The session failed for good: why. No picture follows.
     case failed(String)
 }
@@ -56,8 +58,8 @@ public enum SeekMode: Hashable, Sendable {
 
 /// Which frame is shown when, and what is decoded for it: everything but the sessions and the source.
 ///
-/// It is told of packets and pictures and asked what to do next (`nextWork`). Times of the host and the item are nanoseconds, times
-/// of frames are ticks of the stream.
+/// It is told of packets and pictures and asked what to do next (`nextWork`). Times of the host and the item are
+/// nanoseconds, times of frames are ticks of the stream.
 struct Playback<Picture> {
     struct Bounds {
         /// Bytes of decoded pictures that wait.
@@ -182,7 +184,8 @@ struct Playback<Picture> {
         guard isLooping, let start, let end, !map.isHeld else { return item }
         let (first, length) = (scale.nanoseconds(start), scale.nanoseconds(end) - scale.nanoseconds(start))
         guard length > 0, direction > 0 ? item >= first + length : item < first else { return item }
-        return first + Int64(clamping: Int128(item - first) - floorDivide(Int128(item - first), Int128(length)) * Int128(length))
+        let whole = floorDivide(Int128(item) - Int128(first), Int128(length)) * Int128(length)
+        return Int64(clamping: Int128(item) - whole)
     }
 
     /// Whether a question at this time would have a frame as its answer.
@@ -240,7 +243,10 @@ struct Playback<Picture> {
     private func missing() -> Answer { .none(map.isHeld ? .seeking : .notDecodedYet) }
 
     /// Counts a question that stays without an answer.
-    mutating func countLate() { counts.late += 1 }
+    mutating func countLate() {
+        counts.late += 1
+        plan.isStrained = true
+    }
 
     /// The reason if a time is outside of the stream.
     private mutating func outside(_ time: Int64) -> NoFrame? {
@@ -263,7 +269,8 @@ struct Playback<Picture> {
         else { return }
         let length = scale.nanoseconds(end) - scale.nanoseconds(start)
         guard length > 0 else { return }
-        let passed = direction > 0 ? scale.nanoseconds(time) - scale.nanoseconds(start) : scale.nanoseconds(end) - 1 - scale.nanoseconds(time)
+        let place = scale.nanoseconds(time)
+        let passed = direction > 0 ? place - scale.nanoseconds(start) : scale.nanoseconds(end) - 1 - place
         let shift = Int64(clamping: floorDivide(Int128(passed), Int128(length)) * Int128(length))
         map.shift(by: -shift * direction)
         let next: FrameQueue<Picture>
@@ -286,7 +293,9 @@ struct Playback<Picture> {
         for step in 0..<4 where found.count < 2 {
             let item = map.item(at: begin &+ refresh.interval * Int64(step))
             var (queue, time) = (current, tick(of: item))
-            if isLooping, let start, let end, current.isComplete, let upcoming, direction > 0 ? time >= end : time < start {
+            if isLooping, let start, let end, current.isComplete, let upcoming,
+                direction > 0 ? time >= end : time < start
+            {
                 queue = upcoming
                 time = direction > 0 ? time - end + start : time - start + end
             }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Item times of host times: an anchor of both, and a rate between them. All times are integers in nanoseconds.
+/// Item times of host times: an anchor of both, and a rate between them.
+///
+/// All times are integers in nanoseconds.
 struct TimeMap {
     /// Millionths.
     private(set) var rate: Int64 = 0
