@@ -11,8 +11,8 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 STRIP ?= strip
 SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
-PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
-    hwdaemon-verify
+PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-encoder-nv hwdaemon-probe \
+    hwdaemon-transfer hwdaemon-verify
 
 .PHONY: all clients gstreamer deps deps-build deps-packages debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \
     install install-daemon install-clients uninstall deb clean release manual

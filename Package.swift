@@ -252,7 +252,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-verify",
-            dependencies: ["HWDLibAV", "HWDModel", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire"],
+            dependencies: [
+                "HWDCoding", "HWDLibAV", "HWDModel", "HWDNVCodec", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire",
+            ],
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",

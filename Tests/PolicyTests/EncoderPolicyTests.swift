@@ -78,17 +78,25 @@ private let fullMachine = ProbeSnapshot(
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
     }
 
-    /// NVIDIA's cards decode only: what is wrong with one is no reason for software in its place.
-    @Test func doesNotNameNodesThatOnlyDecode() throws {
+    /// A card that decodes is ready, so that only its paths tell why it does not encode.
+    @Test func namesWhyACardDoesNotEncode() throws {
         let card = RenderNode(node: "/dev/nvidia0", state: .driverFailed, reason: "libcuda.so.1 cannot be loaded")
         let render = RenderNode(node: "/dev/dri/renderD128", state: .permission, reason: "permission denied")
-        func reason(_ nodes: [RenderNode]) throws -> String? {
-            let snapshot = ProbeSnapshot(encoders: [software], nodes: nodes)
+        func reason(_ nodes: [RenderNode], _ paths: [CodecPath] = []) throws -> String? {
+            let snapshot = ProbeSnapshot(encoders: [software], nodes: nodes, paths: paths)
             return try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot).fallbackReason
         }
-        #expect(try reason([render, card]) == "/dev/dri/renderD128: permission denied")
-        let words = "NVIDIA's cards decode here, but have no encoder path, and there is no render node"
-        #expect(try reason([card])?.hasPrefix(words) == true)
+        #expect(
+            try reason([render, card])
+                == "/dev/dri/renderD128: permission denied; /dev/nvidia0: libcuda.so.1 cannot be loaded")
+        let ready = RenderNode(node: "/dev/nvidia0", state: .ready)
+        #expect(try reason([ready]) == "/dev/nvidia0: no HEVC encoder found on it")
+        var path = CodecPath(
+            id: "hevc-main-encode", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8,
+            device: "/dev/nvidia0", driver: "NVIDIA NVENC")
+        path.reason = "this GPU has no encoder (NVENC)"
+        let words = "/dev/nvidia0: its HEVC encoder is not used: this GPU has no encoder (NVENC)"
+        #expect(try reason([ready], [path]) == words)
     }
 
     @Test func refusesRequiredHardwareInsteadOfFallingBack() {

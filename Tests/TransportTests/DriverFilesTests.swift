@@ -274,6 +274,7 @@ private let (needed, rPath, runPath): (UInt64, UInt64, UInt64) = (1, 15, 29)
         let drivers = tree.drivers(["LD_LIBRARY_PATH": tree.path("nvidia")])
         #expect(drivers.drivers(of: .nvdec) == ["libcuda.so.1", "libnvcuvid.so.1"])
         #expect(drivers.refused(of: .nvdec).isEmpty)
+        #expect(drivers.drivers(of: .nvenc).isEmpty)
         #expect(drivers.rows.map(\.path).contains(tree.path("nvidia")))
         #expect(tree.drivers([:]).drivers(of: .nvdec).isEmpty)
     }

@@ -11,8 +11,8 @@ from pathlib import Path
 from gpu_checks.clips import make_clips
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ("hwctl", "hwctl-media", "hwdaemon", "hwdaemon-decoder", "hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-transfer",
-            "hwdaemon-verify")
+PROGRAMS = ("hwctl", "hwctl-media", "hwdaemon", "hwdaemon-decoder", "hwdaemon-encoder", "hwdaemon-encoder-nv", "hwdaemon-probe",
+            "hwdaemon-transfer", "hwdaemon-verify")
 MAX_SIZE = 60 << 20
 OF_THE_OTHER_MACHINE = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux", "libstdc++", "libgcc_s", "libresolv")
 # What drivers load beside themselves: NVIDIA's part for the loader fails where only some of these exist.

@@ -160,8 +160,8 @@ final class NVENCContext {
             case .frame:
                 defer { av_packet_unref(packet.pointer) }
                 let data = packet.pointer.pointee
-                try body(
-                    Int(clamping: data.pts), UnsafeRawBufferPointer(start: data.data, count: Int(max(data.size, 0))))
+                let bytes = UnsafeRawBufferPointer(start: data.data, count: Int(max(data.size, 0)))
+                try body(Int(clamping: data.pts), bytes)
             }
         }
     }

@@ -56,7 +56,7 @@ public final class NVENCEncoder: Encoder {
         } catch { throw NVENCFailure(error) }
         if let most = configuration.request.maxReorder, reorderDepth > most {
             throw NVENCFailure(
-                cannot: "NVENC's parameter sets allow it to reorder \(reorderDepth) pictures, and the stream \(most)")
+                cannot: "NVENC may reorder \(reorderDepth) pictures by its parameter sets, and the stream \(most)")
         }
         let tick = configuration.request.timeBase.value
         decodeTimes = DecodeTimes(

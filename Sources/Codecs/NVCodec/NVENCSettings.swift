@@ -155,7 +155,7 @@ struct NVENCSettings: Hashable {
         if rate.mode == .constant, rate.minQP != nil || rate.maxQP != nil {
             (rate.minQP, rate.maxQP) = (nil, nil)
             notes.append(
-                "MinAllowedFrameQP, MaxAllowedFrameQP: libavcodec's hevc_nvenc has no bounds of the QP with a constant rate")
+                "MinAllowedFrameQP, MaxAllowedFrameQP: hevc_nvenc has no bounds of the QP with a constant rate")
         }
         return rate
     }

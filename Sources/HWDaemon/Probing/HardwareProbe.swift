@@ -118,29 +118,39 @@ struct HardwareProbe {
             files: LoadedFiles.stamps(catalogue.files + [node.description.node]))
     }
 
-    /// The catalogue's decoders on a card of NVIDIA's; nil where it cannot be used.
+    /// The catalogue's decoders and encoders on a card of NVIDIA's; nil where it cannot be used.
     ///
     /// CUDA is not started: which of them the chip has is found when they are tried.
     private func cardClaims(_ node: inout DeviceNode) -> Claims? {
         guard node.isUsable else { return nil }
-        if let fault = NVDECLibraries.load(drivers) {
+        if let fault = NVIDIALibraries.load(drivers) {
             node.description.state = .driverFailed
             (node.description.reason, node.description.cause) = (fault.reason, fault.cause)
             return nil
         }
         node.description.state = .ready
-        let driver = "NVIDIA NVDEC\(node.kernelDriver.map { ", driver \($0.version)" } ?? "")"
-        node.description.driver = driver
+        let version = node.kernelDriver.map { ", driver \($0.version)" } ?? ""
+        node.description.driver = "NVIDIA NVDEC\(version)"
+        let encoderFault = NVIDIALibraries.encoderFault(drivers)
         var candidates: [Candidate] = []
-        for entry in catalogue.capabilities.paths where entry.enabled && entry.operation == .decode {
-            var path = CodecPath(entry, device: node.description.node, driver: driver)
+        for entry in catalogue.capabilities.paths where entry.enabled {
+            let isEncoder = entry.operation == .encode
+            let name = isEncoder ? "NVENC" : "NVDEC"
+            var entry = entry
+            // libavcodec sets no others.
+            if isEncoder { entry.features = entry.features.filter { $0 == .bFrames } }
+            var path = CodecPath(entry, device: node.description.node, driver: "NVIDIA \(name)\(version)")
             let isAllowed = catalogue.capabilities.apply(to: &path, pciID: node.description.pciID)
+            if isEncoder, let encoderFault {
+                candidates.append(Candidate(unclaimed: path, entry, encoderFault))
+                continue
+            }
             path.claimed = true
-            path.hardware = HardwareLimits(entrypoint: "NVDEC")
+            path.hardware = HardwareLimits(entrypoint: name, rateControl: isEncoder ? ["CQP", "CBR", "VBR"] : [])
             candidates.append(
                 Candidate(
                     path: path, entry: entry,
-                    hardware: isAllowed ? HardwarePath(entry, entrypoint: "NVDEC", quirks: []) : nil))
+                    hardware: isAllowed ? HardwarePath(entry, entrypoint: name, quirks: []) : nil))
         }
         return Claims(
             candidates: candidates, libraries: "CUDA",
@@ -193,8 +203,8 @@ struct HardwareProbe {
                     return trial(entry, limits, hardware, node: name, file: file)
                 }
             }
-            // Which decoders a card has is found by trying them; that it lacks what no session uses explains nothing.
-            if candidate.path.cause == .noDecoder {
+            // What a card has is found by trying it; that it lacks what no session uses explains nothing.
+            if [.noDecoder, .noEncoder].contains(candidate.path.cause) {
                 guard candidate.entry.servesSessions else { continue }
                 candidate.path.claimed = false
             }
@@ -242,6 +252,7 @@ struct HardwareProbe {
         }
         let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
         guard entry.operation == .encode else { return trial.decode(node: node) }
+        if CodecInterface(node: node) == .nvdec { return trial.encode(card: node) }
         guard let file else { return Verifier.Fault(reason: "\(node) is not open") }
         return trial.encode(node: file, hardware)
     }
@@ -252,7 +263,8 @@ extension HardwareProbe {
     /// The encoder's id, from the node's place on the bus, which unlike its number is stable over boots.
     private static func id(_ node: RenderNode) -> String {
         let name = node.pciAddress ?? node.node.split(separator: "/").last.map(String.init) ?? node.node
-        return "org.hwdaemon.encoder.vaapi.\(name)"
+        let interface = CodecInterface(node: node.node) == .nvdec ? "nvenc" : "vaapi"
+        return "org.hwdaemon.encoder.\(interface).\(name)"
     }
 
     /// The encoder that sessions may choose on a node; nil if nothing was verified.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDModel
 internal import HWDPolicy
 internal import HWDVAAPI
@@ -25,22 +26,41 @@ struct HardwareTrial {
     ///
     /// - Parameter node: the open node's descriptor.
     func encode(node: Int32, _ path: HardwarePath) -> Verifier.Fault? {
-        var isTransient = false
+        encode { (configuration) throws(EncoderFault) in
+            do throws(VAAPIFailure) {
+                return try VAAPIEncoder(node: node, path: path, configuration)
+            } catch { throw EncoderFault(error.error, isBusy: error.isTransient) }
+        }
+    }
+
+    /// Encodes frames on a card of NVIDIA's; returns nil if they come back intact.
+    ///
+    /// - Parameter node: the card's node.
+    func encode(card node: String) -> Verifier.Fault? {
+        encode { (configuration) throws(EncoderFault) in try judge.encoder(node: node, configuration) }
+    }
+
+    private func encode(
+        _ open: (EncoderConfiguration) throws(EncoderFault) -> any Encoder
+    ) -> Verifier.Fault? {
+        var fault: EncoderFault?
         let stream: CodedStream
         do throws(SessionError) {
             stream = try CodedStream(pattern, .vaapi) { (configuration) throws(SessionError) in
-                do throws(VAAPIFailure) {
-                    return try VAAPIEncoder(node: node, path: path, configuration)
+                do throws(EncoderFault) {
+                    return try open(configuration)
                 } catch {
-                    isTransient = error.isTransient
+                    fault = error
                     throw error.error
                 }
             }
         } catch {
-            let passes = isTransient || error.status == .videoEncoderNotAvailableNow
-            return Verifier.Fault(
+            let passes = fault?.isBusy == true || error.status == .videoEncoderNotAvailableNow
+            var found = Verifier.Fault(
                 reason: passes ? "its encoder is busy: \(error.reason)" : "encoding failed: \(error.reason)",
                 isBusy: passes)
+            if fault?.isUnsupported == true { found.cause = .noEncoder }
+            return found
         }
         guard stream.units.count == TestPattern.frames else {
             return Verifier.Fault(

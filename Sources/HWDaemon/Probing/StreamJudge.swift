@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDCoding
+public import HWDModel
 
 /// A decoder that is independent of the encoder under test.
 public protocol StreamJudge {
@@ -15,11 +17,38 @@ public protocol StreamJudge {
     /// - Returns: the pictures in output order.
     /// - Throws: also if the library would fall back to software.
     func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture]
+
+    /// Opens the encoder of a card of NVIDIA's, which the library uses that judges; its output is decoded in software.
+    ///
+    /// - Parameter node: the card's node.
+    func encoder(node: String, _ configuration: EncoderConfiguration) throws(EncoderFault) -> any Encoder
 }
 
 extension StreamJudge {
     /// By default unknown.
     public var file: String? { nil }
+
+    /// By default there is none.
+    public func encoder(
+        node: String, _ configuration: EncoderConfiguration
+    ) throws(EncoderFault) -> any Encoder {
+        throw EncoderFault(SessionError(.couldNotFindVideoEncoder, "\(name) has no encoder"))
+    }
+}
+
+/// Why an encoder that is tried does not open.
+public struct EncoderFault: Error, Hashable, Sendable {
+    /// The status and the sentence.
+    public let error: SessionError
+    /// Whether the device was merely in use, or at its limit.
+    public let isBusy: Bool
+    /// Whether the device has no such encoder.
+    public let isUnsupported: Bool
+
+    /// A fault with its reason.
+    public init(_ error: SessionError, isBusy: Bool = false, isUnsupported: Bool = false) {
+        (self.error, self.isBusy, self.isUnsupported) = (error, isBusy, isUnsupported)
+    }
 }
 
 /// A stream to decode.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCoding
 internal import HWDLibAV
+internal import HWDNVCodec
 internal import HWDProbing
 
 /// `hwdaemon-verify`: a probe that also sends frames through codecs and checks them with libavcodec, or the process that checks the
@@ -12,7 +14,7 @@ struct VerifyWorkerMain {
     }
 }
 
-/// libavcodec's decoder, in software or through VA-API or NVDEC.
+/// libavcodec's decoder, in software or through VA-API or NVDEC, and its encoder through NVENC.
 private struct LibAVJudge: StreamJudge {
     var name: String { "libavcodec \(ReferenceDecoder.libraryVersion)" }
     var isAvailable: Bool { ReferenceDecoder.isAvailable }
@@ -30,6 +32,14 @@ private struct LibAVJudge: StreamJudge {
         } catch {
             throw JudgeError(
                 error.description, isBusy: error.isTransient, isUnsupported: error.isUnsupported)
+        }
+    }
+
+    func encoder(node: String, _ configuration: EncoderConfiguration) throws(EncoderFault) -> any Encoder {
+        do throws(NVENCFailure) {
+            return try NVENCEncoder(node: node, configuration)
+        } catch {
+            throw EncoderFault(error.error, isBusy: error.isTransient, isUnsupported: error.isUnsupported)
         }
     }
 }

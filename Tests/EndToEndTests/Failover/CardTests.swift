@@ -55,7 +55,7 @@ extension EndToEndFaults.Failover {
         func decodes(_ format: PixelFormat) throws {
             let state = try Scratch()
             let (server, found) = try Self.probed(state: state)
-            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" }
+            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" && $0.operation == .decode }
             #expect(paths.map(\.bitDepth) == [8, 10] && paths.allSatisfy(\.verified), "\(paths)")
             #expect(found.nodes.map(\.state) == [.ready] && found.nodes.first?.reason == nil)
             let stream = try Self.stream(format, in: server.folder)
@@ -132,7 +132,7 @@ extension EndToEndFaults.Failover {
         func lacks() throws {
             let state = try Scratch()
             let (server, found) = try Self.probed("8-bit-only", state: state)
-            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" }
+            let paths = found.paths.filter { $0.device != nil && $0.codec == "hevc" && $0.operation == .decode }
             #expect(paths.map(\.claimed) == [true, false] && paths.map(\.verified) == [true, false], "\(paths)")
             #expect(
                 paths.last?.reason?.contains("this GPU has no such decoder") == true
@@ -154,6 +154,131 @@ extension EndToEndFaults.Failover {
             #expect(node.state == .driverFailed && node.cause == .nvidiaDecoder)
             #expect(node.reason?.contains("libcuda.so.1 cannot be loaded") == true, "\(node)")
             #expect(found.paths.allSatisfy { $0.device == nil })
+        }
+    }
+}
+
+extension EndToEndFaults.Failover {
+    /// NVIDIA's encoder, which Tests/HWSim plays: no frame is lost, whatever becomes of its process.
+    @Suite struct CardEncoding {
+        private static let id = "org.hwdaemon.encoder.nvenc.nvidia0"
+        /// Pictures at which the card fails; unlike with VA-API none is coded when an encoder opens.
+        static let positions = [1, 2, 3, 5, 6, 9, 16, 17, 33, 47, 59, 60]
+
+        private static func probed(
+            _ personality: String = "full", state: Scratch, _ more: [String: String] = [:]
+        ) throws -> (server: TestDaemon, found: ProbeSnapshot) {
+            let server = try TestDaemon(
+                environment: SimulatedDriver.card(personality, state: state).merging(more) { $1 })
+            return (server, try EndToEnd.Hardware.probe(server))
+        }
+
+        @Test(
+            "Both depths are verified, and sessions encode in a program of their own",
+            arguments: [PixelFormat.nv12, .p010])
+        func encodes(_ format: PixelFormat) throws {
+            let state = try Scratch()
+            let (server, found) = try Self.probed(state: state)
+            let encoder = try #require(found.encoders.first)
+            #expect(encoder.id == Self.id && encoder.hardware && encoder.bitDepths == [8, 10], "\(encoder)")
+            let paths = found.paths.filter { $0.device != nil && $0.operation == .encode }
+            #expect(paths.allSatisfy { $0.verified && $0.features == [.bFrames] }, "\(paths)")
+            let raw = try RawFrames(format, width: 192, height: 128, count: 60, in: state)
+            for structure in Structure.allCases {
+                let session = try Encoder(
+                    server.daemon, format, width: 192, height: 128, codec: "hevc",
+                    specification: [.requireHardware: .bool(true)], properties: structure.properties)
+                #expect(session.session.created.encoderID == Self.id && session.session.created.usingHardware)
+                let process = try server.session(session.id).pid
+                let command = try String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
+                #expect(command.contains("/hwdaemon-encoder-nv"), "\(command)")
+                for frame in raw.frames { try session.encode(frame) }
+                try session.finish()
+                // Of 10 bits the decoders are compared by ConformanceTests.
+                #expect(session.coded.count == 60)
+                guard format == .nv12 else { continue }
+                try EndToEnd.EncodedRun(encoder: session, raw: raw).check("\(format) \(structure)")
+            }
+        }
+
+        @Test(
+            "Every frame is coded where the card crashes, hangs, fails or lies",
+            arguments: ["crash", "hang", "fail", "corrupt"])
+        func faults(_ kind: String) throws {
+            let faulty = try Faulty(hangs: kind == "hang", usesCard: true)
+            let properties: [PropertyKey: PropertyValue] =
+                kind == "corrupt" ? [.verifyOutput: .string("all")] : [:]
+            for position in kind == "hang" ? [1, 17, 60] : Self.positions {
+                let run = try faulty.encode(["\(kind) \(position)"], .pyramid, more: properties)
+                let session = run.encoder.session
+                #expect(session.created.encoderID == Self.id && session.restartCount == 1, "\(kind) \(position)")
+                try run.check("\(kind) \(position)")
+            }
+        }
+
+        @Test("Two crashes: software continues")
+        func software() throws {
+            let faulty = try Faulty(usesCard: true)
+            let run = try faulty.encode(["crash 21", "crash 2"], .pyramid)
+            #expect(!run.encoder.session.created.usingHardware && run.encoder.session.restartCount == 2)
+            #expect(run.encoder.session.created.fallbackReason?.contains("SIGSEGV") == true)
+            try run.check("crash 21, crash 2")
+        }
+
+        @Test(
+            "A card that does not encode says why",
+            arguments: [
+                ("no-nvenc", "this GPU has no encoder (NVENC)", false),
+                ("old-driver", "too old for libavcodec", true), ("liar", "0 bytes", true),
+                ("wrong-at-1", "came back wrong", true),
+                ("fail-at-1", "asked to fail", true), ("busy", "the GPU's encoder is busy", true),
+            ])
+        func reasons(_ personality: String, _ words: String, _ isClaimed: Bool) throws {
+            let state = try Scratch()
+            let (server, found) = try Self.probed(personality, state: state)
+            let path = try #require(found.paths.first { $0.device != nil && $0.operation == .encode })
+            #expect(path.claimed == isClaimed && !path.verified, "\(path)")
+            #expect(path.reason?.contains(words) == true, "\(path)")
+            let refused = sessionError {
+                _ = try Encoder(
+                    server.daemon, .nv12, width: 192, height: 128, specification: [.requireHardware: .bool(true)])
+            }
+            #expect(refused?.reason.contains(words) == true, "\(refused?.reason ?? "")")
+            let software = try Encoder(server.daemon, .nv12, width: 192, height: 128)
+            #expect(!software.session.created.usingHardware)
+            #expect(software.session.created.fallbackReason?.contains(words) == true)
+        }
+
+        @Test("Temporal levels and alpha are coded in software, with the reason")
+        func limits() throws {
+            let state = try Scratch()
+            let (server, _) = try Self.probed(state: state)
+            let levels = try Encoder(
+                server.daemon, .nv12, width: 192, height: 128,
+                properties: [.baseLayerFrameRate: .double(15), .expectedFrameRate: .double(30)])
+            #expect(levels.session.created.fallbackReason?.contains("no temporal levels") == true)
+            let alpha = try Encoder(
+                server.daemon, .yuva, width: 192, height: 128, codec: "hevc-with-alpha", properties: [:])
+            #expect(alpha.session.created.fallbackReason?.contains("alpha layer") == true)
+        }
+
+        @Test("A rate changes in the running session")
+        func rate() throws {
+            let state = try Scratch()
+            let (server, _) = try Self.probed(state: state)
+            let raw = try RawFrames(.nv12, width: 192, height: 128, count: 60, in: state)
+            let session = try Encoder(
+                server.daemon, .nv12, width: 192, height: 128,
+                properties: [.averageBitRate: .int(2_000_000)])
+            try #require(session.session.created.encoderID == Self.id)
+            for (index, frame) in raw.frames.enumerated() {
+                if index == 30 { try session.session.setProperties([.averageBitRate: .int(1_500_000)]) }
+                try session.encode(frame)
+            }
+            try session.finish()
+            let keys = session.coded.map(\.description).filter { $0.flags.contains(.sync) }
+            #expect(keys.map(\.pts) == [0, 30])
+            try EndToEnd.EncodedRun(encoder: session, raw: raw).check("a change of the rate")
         }
     }
 }

@@ -22,6 +22,7 @@ extension EndToEndFaults.Failover {
         /// Sessions of one kind of hardware and stream, and how their processes fail.
         struct Plan {
             var personality = "full"
+            var usesCard = false
             var format = PixelFormat.nv12
             var structure = Structure.pyramid
             var properties: [PropertyKey: PropertyValue] = [:]
@@ -40,7 +41,8 @@ extension EndToEndFaults.Failover {
         private static func check(_ plan: Plan) throws {
             let lanes = plan.faults.contains("hang") ? 4 : 2
             let results = try concurrently(lanes) { lane in
-                let faulty = try Faulty(plan.personality, plan.format, hangs: plan.faults.contains("hang"))
+                let faulty = try Faulty(
+                    plan.personality, plan.format, hangs: plan.faults.contains("hang"), usesCard: plan.usesCard)
                 for (index, position) in plan.positions.enumerated() where index % lanes == lane {
                     try Self.check(plan, at: position, faulty)
                 }
@@ -105,6 +107,13 @@ extension EndToEndFaults.Failover {
         func otherDrivers(personality: String, index: Int) throws {
             var plan = Plan(Self.kinds[index])
             plan.personality = personality
+            try Self.check(plan)
+        }
+
+        @Test("NVIDIA's encoder", arguments: kinds.indices)
+        func card(index: Int) throws {
+            var plan = Plan(Self.kinds[index])
+            (plan.usesCard, plan.positions) = (true, CardEncoding.positions)
             try Self.check(plan)
         }
 

@@ -24,22 +24,33 @@ extension EndToEndFaults {
             /// What a daemon found of each driver, which the next ones need not verify.
             private static let found = Guarded<[String: Data]>([:])
 
-            /// - Parameter hangs: whether the driver hangs according to the plan, so that the daemon has to notice it soon.
-            init(_ personality: String = "full", _ format: PixelFormat = .nv12, hangs: Bool = false) throws {
+            /// - Parameters:
+            ///   - hangs: whether the driver hangs according to the plan, so that the daemon has to notice it soon.
+            ///   - usesCard: whether it is NVIDIA's, and not a libva driver.
+            init(
+                _ personality: String = "full", _ format: PixelFormat = .nv12, hangs: Bool = false,
+                usesCard: Bool = false
+            ) throws {
                 state = try Scratch()
                 plan = state.path("plan/faults")
                 try FileManager.default.createDirectory(
                     atPath: state.path("plan"), withIntermediateDirectories: false)
                 try "".write(toFile: plan, atomically: false, encoding: .utf8)
-                var environment = try SimulatedDriver.environment(personality, state: state.root)
+                var environment =
+                    usesCard
+                    ? try SimulatedDriver.card(personality, state: state)
+                    : try SimulatedDriver.environment(personality, state: state.root)
                 environment["HWSIM_FAULTS"] = plan
                 environment["HWDAEMON_SANDBOX_PATHS"] = state.path("plan")
                 let found = URL(fileURLWithPath: state.path("probe-cache.json"))
-                try Faulty.found.value[personality]?.write(to: found)
+                // A card's node has another path in each folder, and so another record.
+                if !usesCard { try Faulty.found.value[personality]?.write(to: found) }
                 server = try TestDaemon(
                     "--set", "HardwareStallTimeout=\(hangs ? 2 : 60)", environment: environment)
                 try #require(try Hardware.probe(server).encoders.first?.hardware == true)
-                if let cache = try? Data(contentsOf: found) { Faulty.found.change { $0[personality] = cache } }
+                if !usesCard, let cache = try? Data(contentsOf: found) {
+                    Faulty.found.change { $0[personality] = cache }
+                }
                 raw = try RawFrames(
                     format, width: Failover.width, height: Failover.height, count: Failover.count, in: state)
             }

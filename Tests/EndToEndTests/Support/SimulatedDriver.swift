@@ -55,9 +55,11 @@ enum SimulatedDriver {
     static func libexec(probing personality: String, in folder: Scratch) throws -> String {
         let path = folder.path("libexec")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        for name in ["hwdaemon-encoder", "hwdaemon-decoder", "hwdaemon-probe", "hwdaemon-verify"] {
-            let other =
-                name == "hwdaemon-encoder" || name == "hwdaemon-decoder" ? "" : "HWSIM_PERSONALITY=\(personality) "
+        for name in [
+            "hwdaemon-encoder", "hwdaemon-encoder-nv", "hwdaemon-decoder", "hwdaemon-probe", "hwdaemon-verify",
+        ] {
+            let isSession = name.hasPrefix("hwdaemon-encoder") || name == "hwdaemon-decoder"
+            let other = isSession ? "" : "HWSIM_PERSONALITY=\(personality) "
             let text = "#!/bin/sh\n\(other)exec \(Programs.path(name))\n"
             try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
             chmod("\(path)/\(name)", 0o755)

@@ -120,22 +120,22 @@ struct ProbeKnowledgeTests {
         #expect(knowledge.untriedNodes == ["/dev/a"])
         #expect(knowledge.snapshot.nodes.map(\.state) == [.ready])
         knowledge.beginVerification(of: "/dev/a")
-        #expect(knowledge.isVerifying(for: .compression))
+        #expect(knowledge.isVerifying)
         #expect(knowledge.snapshot.nodes.map(\.state) == [.verifying])
         let failed = ProbeAnswer(node: RenderNode(node: "/dev/a", state: .ready, reason: "its frames are wrong"))
         _ = knowledge.add(.answer(failed), to: request)
-        #expect(!knowledge.isVerifying(for: .compression) && knowledge.untriedNodes.isEmpty)
+        #expect(!knowledge.isVerifying && knowledge.untriedNodes.isEmpty)
         #expect(knowledge.snapshot.nodes.map(\.reason) == ["its frames are wrong"])
     }
 
-    @Test func encodersDoNotWaitForCards() {
+    @Test func cardsAreVerifiedForAllSessions() {
         var knowledge = ProbeKnowledge()
         let card = "/dev/nvidia0"
         let claimed = ProbeAnswer(node: RenderNode(node: card, state: .ready), untried: ["hevc-main-decode"])
         _ = knowledge.add(.answer(claimed), to: ProbeRequest(.node(card), verification: .startup))
         knowledge.beginVerification(of: card)
-        #expect(knowledge.isVerifying(for: .decompression) && !knowledge.isVerifying(for: .compression))
-        #expect(knowledge.snapshot.nodes.first?.reason?.contains("decoder is still being verified") == true)
+        #expect(knowledge.isVerifying)
+        #expect(knowledge.snapshot.nodes.first?.reason?.contains("codecs are still being verified") == true)
     }
 
     @Test func publishesOnlyAfterACompleteLook() {

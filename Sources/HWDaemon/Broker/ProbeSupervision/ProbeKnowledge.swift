@@ -74,10 +74,8 @@ struct ProbeKnowledge {
     /// Nodes with paths that are claimed and not verified yet.
     var untriedNodes: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
 
-    /// Whether a node is being verified that sessions of a kind may use; NVIDIA's cards only decode.
-    func isVerifying(for kind: SessionKind) -> Bool {
-        verifying.contains { kind != .compression || CodecInterface(node: $0) == .vaapi }
-    }
+    /// Whether a node is being verified that sessions may use.
+    var isVerifying: Bool { !verifying.isEmpty }
 
     /// What sessions need to know about Vulkan.
     var vulkanHints: VulkanHints {
@@ -127,8 +125,9 @@ struct ProbeKnowledge {
         var description = node.description
         if description.state == .ready, !node.untried.isEmpty, verifying.contains(description.node) {
             description.state = .verifying
-            let codec = CodecInterface(node: description.node) == .nvdec ? "decoder" : "encoder"
-            description.reason = "its HEVC \(codec) is still being verified; try again in a moment"
+            let isCard = CodecInterface(node: description.node) == .nvdec
+            description.reason =
+                "its HEVC \(isCard ? "codecs are" : "encoder is") still being verified; try again in a moment"
         }
         return description
     }

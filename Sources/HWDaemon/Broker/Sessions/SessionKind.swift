@@ -40,11 +40,26 @@ extension SessionKind {
     /// - Parameter mayUseHardware: whether the session may choose hardware.
     func relevantPart(of snapshot: ProbeSnapshot, mayUseHardware: Bool) -> ProbeSnapshot {
         switch self {
-        case .compression: snapshot.forChoice
+        case .compression: snapshot.forEncoding
         case .decompression: mayUseHardware ? snapshot.forDecoding : ProbeSnapshot(encoders: [], nodes: [])
         case .transfer: ProbeSnapshot(encoders: [], nodes: [])
         }
     }
+
+    /// The program that serves a session; one that may use NVIDIA's encoder has a program of its own, which links libavcodec.
+    ///
+    /// - Parameters:
+    ///   - encoders: what the session may open.
+    ///   - failures: what it must not use of that.
+    func program(_ encoders: [HardwareEncoder], _ failures: [CodecFailure]) -> String {
+        let mayUseCard = encoders.contains { encoder in
+            CodecInterface(node: encoder.node) == .nvdec && !failures.contains { $0.codecID == encoder.encoderID }
+        }
+        return self == .compression && mayUseCard ? "hwdaemon-encoder-nv" : program
+    }
+
+    /// Private memory that CUDA reserves in an encoder's process, in bytes: 379 MiB were measured in a decoder's.
+    static let memoryOfCUDA: UInt64 = 512 << 20
 
     /// The hardware encoders that a worker of this kind may open.
     func hardwareEncoders(among encoders: [HardwareEncoder]) -> [HardwareEncoder] {
@@ -113,5 +128,16 @@ extension SessionKind {
         // Loading libavcodec takes 30 ms of a processor: half the time of decoding a still picture.
         case .decompression: .milliseconds(100)
         }
+    }
+}
+
+extension ProbeSnapshot {
+    /// The part that the choice of encoder depends on: with the paths of NVIDIA's cards, which tell why they do not encode.
+    fileprivate var forEncoding: ProbeSnapshot {
+        var part = forChoice
+        part.paths = paths.filter { path in
+            path.operation == .encode && path.device.map { CodecInterface(node: $0) == .nvdec } ?? false
+        }
+        return part
     }
 }

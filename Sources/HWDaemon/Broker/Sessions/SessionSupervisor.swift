@@ -194,6 +194,9 @@ final class SessionSupervisor {
             hardware: mayUseHardware ? kind.hardwareEncoders(among: knowledge.hardwareEncoders) : [],
             vulkan: knowledge.vulkanHints)
         start.failures = knowledge.failures(of: kind, start.snapshot)
+        if kind.program(start.hardware, start.failures) != kind.program {
+            start.limits.privateBytes = start.limits.privateBytes.map { $0 + SessionKind.memoryOfCUDA }
+        }
         return start
     }
 
@@ -218,8 +221,9 @@ final class SessionSupervisor {
         do {
             return try SessionWorker(
                 assignment, sandbox,
-                process: try spares.process(kind, sandbox.mode, mayBeSpare: mayTakeSpare), connection: connection,
-                loop: context.loop, logger: log,
+                process: try spares.process(
+                    kind, kind.program(assignment.start.hardware, assignment.start.failures), sandbox.mode,
+                    mayBeSpare: mayTakeSpare), connection: connection, loop: context.loop, logger: log,
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak table] in table?.grantMemory($0, to: id) },

@@ -31,14 +31,14 @@ final class Spares {
         }
     }
 
-    /// A spare of the kind if there is one with this sandbox, else a process started now.
+    /// A spare of the kind if there is one of this program with this sandbox, else a process started now.
     func process(
-        _ kind: SessionKind, _ sandbox: SandboxRequest.Mode, mayBeSpare: Bool
+        _ kind: SessionKind, _ program: String, _ sandbox: SandboxRequest.Mode, mayBeSpare: Bool
     ) throws(SystemError) -> WorkerProcess {
-        guard mayBeSpare, let spare = spares[kind], sandbox == context.settings.sandbox else {
+        guard mayBeSpare, program == kind.program, let spare = spares[kind], sandbox == context.settings.sandbox
+        else {
             return try WorkerProcess(
-                context.configuration.executable(kind.program), sandbox: sandbox,
-                givesSamples: kind == .compression)
+                context.configuration.executable(program), sandbox: sandbox, givesSamples: kind == .compression)
         }
         return try spare.take()
     }

@@ -122,9 +122,7 @@ public enum EncoderPolicy {
     private static func isBusy(_ snapshot: ProbeSnapshot, _ failures: [CodecFailure]) -> Bool {
         if !failures.isEmpty { return failures.contains(where: \.isTransient) }
         return !snapshot.encoders.contains(where: \.hardware)
-            && snapshot.nodes.contains {
-                ($0.state == .verifying || $0.state == .busy) && CodecInterface(node: $0.node) == .vaapi
-            }
+            && snapshot.nodes.contains { $0.state == .verifying || $0.state == .busy }
     }
 
     /// Why no hardware encoder can serve the request: the failures and full GPUs, otherwise the findings of the probe.
@@ -140,14 +138,15 @@ public enum EncoderPolicy {
             return "\(id) is not a hardware encoder of this machine"
         }
         if !hardware.isEmpty { return misfit(request, hardware) }
-        let nodes = snapshot.nodes.filter { CodecInterface(node: $0.node) == .vaapi }
-        if nodes.isEmpty {
-            return snapshot.nodes.isEmpty
-                ? "this machine has no render node (/dev/dri/renderD*)"
-                : "NVIDIA's cards decode here, but have no encoder path, and there is no render node (/dev/dri/renderD*)"
-        }
-        return nodes.map { "\($0.node): \($0.reason ?? "no HEVC encoder found on it")" }
-            .joined(separator: "; ")
+        if snapshot.nodes.isEmpty { return "this machine has no render node (/dev/dri/renderD*)" }
+        return snapshot.nodes.map { "\($0.node): \(reason(of: $0, snapshot))" }.joined(separator: "; ")
+    }
+
+    /// Why nothing is encoded on a node; a card of NVIDIA's that decodes has no reason of its own, but its paths have.
+    private static func reason(of node: RenderNode, _ snapshot: ProbeSnapshot) -> String {
+        if let reason = node.reason { return reason }
+        let path = snapshot.paths.first { $0.device == node.node && $0.operation == .encode && !$0.verified }
+        return path?.reason.map { "its HEVC encoder is not used: \($0)" } ?? "no HEVC encoder found on it"
     }
 
     /// Why none of the hardware encoders fits the request.

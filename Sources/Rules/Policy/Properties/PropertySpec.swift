@@ -41,7 +41,7 @@ public struct PropertySpec: Sendable {
     public enum Backend: String, Sendable, Hashable, CaseIterable {
         /// libx265.
         case x265
-        /// A VA-API driver that encodes.
+        /// Hardware that encodes: a VA-API driver, or NVENC.
         case vaapi
         /// libavcodec's decoder.
         case libavcodec

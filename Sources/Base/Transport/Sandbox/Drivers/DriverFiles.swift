@@ -12,6 +12,8 @@ public struct DriverFiles: Sendable {
         case vulkan, vaapi
         /// CUDA and NVIDIA's decoder.
         case nvdec
+        /// NVIDIA's encoder, which needs CUDA as well.
+        case nvenc
         /// EGL, Vulkan's layers and its loader.
         case other
     }
@@ -39,6 +41,9 @@ public struct DriverFiles: Sendable {
 
     /// What libavcodec opens by name for NVIDIA's decoder.
     public static let nvdecLibraries = ["libcuda.so.1", "libnvcuvid.so.1"]
+
+    /// What it opens for NVIDIA's encoder, besides libcuda.
+    public static let nvencLibrary = "libnvidia-encode.so.1"
 
     /// Variables that name folders of drivers, separated by colons.
     private static let folderVariables = [
@@ -70,6 +75,7 @@ public struct DriverFiles: Sendable {
         for name in Self.nvdecLibraries {
             add(search.libraries.files(named: name), as: .nvdec, name, &search)
         }
+        add(search.libraries.files(named: Self.nvencLibrary), as: .nvenc, Self.nvencLibrary, &search)
         for path in paths.vulkanDrivers { add(manifestsAt: path, as: .vulkan, &search) }
         for path in paths.vulkanLayers + paths.egl { add(manifestsAt: path, as: .other, &search) }
         let videoFolders = list("LIBVA_DRIVERS_PATH")
