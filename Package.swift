@@ -258,7 +258,8 @@ let package = Package(
         .executableTarget(
             name: "hwdaemon-verify",
             dependencies: [
-                "HWDCoding", "HWDLibAV", "HWDModel", "HWDNVCodec", "HWDPolicy", "HWDProbing", "HWDTransport", "HWDWire",
+                "HWDCoding", "HWDLibAV", "HWDModel", "HWDNVCodec", "HWDPolicy", "HWDProbing", "HWDTransport",
+                "HWDWire",
             ],
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(

@@ -4,7 +4,7 @@
 public enum CodecInterface: String, Hashable, Sendable, CaseIterable {
     /// libva, on a render node.
     case vaapi
-    /// NVIDIA's decoder, through CUDA, on a card's node (`/dev/nvidia0`).
+    /// NVIDIA's decoder and encoder, through CUDA, on a card's node (`/dev/nvidia0`).
     case nvdec
 
     /// The interface of the device behind a node.

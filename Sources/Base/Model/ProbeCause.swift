@@ -198,7 +198,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
 
     /// What works on NVIDIA's cards where VA-API does not.
     private static let withoutVideo =
-        "without it NVDEC decodes and Vulkan converts colors on the GPU, and software encodes"
+        "without it NVDEC decodes, NVENC encodes and Vulkan converts colors on the GPU"
 
     private static func isNVIDIA(_ pciID: String?) -> Bool { pciID?.hasPrefix("10de") == true }
 
@@ -206,7 +206,7 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
         ("install \(package) and start the computer again", "apt install \(package) && reboot")
     }
 
-    /// NVIDIA's cards, which only decode here, have nodes of their own.
+    /// NVIDIA's cards have nodes of their own.
     private static func busy(_ pciID: String?) -> (sentence: String?, command: String?) {
         isNVIDIA(pciID)
             ? ("end other programs that use the card; it is tried again after 30 s", "fuser -v /dev/nvidia[0-9]*")
