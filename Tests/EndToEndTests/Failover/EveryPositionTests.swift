@@ -34,7 +34,7 @@ extension EndToEndFaults.Failover {
             init(_ kind: (faults: [String], software: Bool)) { (faults, software) = kind }
         }
 
-        /// Encodes once for each position: the first process fails there, and the others at their second picture.
+        /// Encodes once for each position: the first process fails there, and the others at their first frame.
         ///
         /// Several sessions run beside each other, each on a daemon of its own, because a driver's plan of faults is one file. Those
         /// that hang wait most of the time.
@@ -51,7 +51,9 @@ extension EndToEndFaults.Failover {
         }
 
         private static func check(_ plan: Plan, at position: Int, _ faulty: Faulty) throws {
-            let faults = plan.faults.enumerated().map { "\($1) \($0 == 0 ? position : 2)" }
+            // A VA-API encoder codes its first picture when it opens.
+            let first = plan.usesCard ? 1 : 2
+            let faults = plan.faults.enumerated().map { "\($1) \($0 == 0 ? position : first)" }
             var properties = plan.properties
             if plan.faults.contains("corrupt") { properties[.verifyOutput] = .string("all") }
             let name: Comment =
