@@ -203,7 +203,7 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case userData = "user data"
     }
 
-    /// The types of boxes whose contents are read or written anew, or mean nothing in another file.
+    /// The types of boxes whose contents are read or rewritten, or mean nothing in another file.
     public static func known(in place: Place) -> Set<String> {
         switch place {
         case .file:
@@ -233,7 +233,7 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// libavcodec's names of a stream's side data that are read or written anew, or describe packets alone.
+    /// libavcodec's names of a stream's side data that are read or rewritten, or describe packets alone.
     public static let knownSideData = Set(allCases.flatMap(\.sideData)).union([
         "Palette", "New Extradata", "Param Change", "CPB properties", "Quality stats", "Fallback track",
         "Replay Gain",
