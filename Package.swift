@@ -379,7 +379,8 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
-                "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport",
+                "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem",
+                "HWDTransport",
                 "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
