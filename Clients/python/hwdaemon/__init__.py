@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """HWDaemon's HEVC compression, decompression and pixel-transfer sessions, in pure Python.
 
-`frames` and `write` read and write whole files as arrays. `hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
+`frames` and `write` read and write whole files as arrays, `VideoOutput` gives the frames of a file by display time. `hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
 """
 from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
+from ._core.playback import OutputCounts
 from .bitstream import annex_b, annex_b_parameter_sets, parameter_sets
 from .compression import CompressionSession
 from .control import Probe
@@ -18,6 +19,7 @@ from .errors import (
 from .files import frames, write
 from .images import Frame, Image, Picture
 from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
+from .output import VideoFrame, VideoOutput
 from .packets import Packet, PacketReport
 from .transfer import TransferSession
 
@@ -25,9 +27,10 @@ __version__ = "0.2.0"
 
 __all__ = [
     "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
-    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "Packet", "PacketReport", "ParameterError",
-    "Picture", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession", "annex_b",
-    "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "probe", "write",
+    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "OutputCounts", "Packet", "PacketReport",
+    "ParameterError", "Picture", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession",
+    "VideoFrame", "VideoOutput", "annex_b", "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "probe",
+    "write",
 ]
 
 

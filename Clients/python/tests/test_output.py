@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""Frames by display time, of coded clips whose frames carry their number."""
+import collections
+import importlib.util
+import os
+import random
+import signal
+import tempfile
+import threading
+import unittest
+from fractions import Fraction
+
+import hwdaemon
+from hwdaemon._core.playback import ONE, Playback
+
+from .support import daemon, ffmpeg
+
+#: Seconds for a picture; tests that pass wait much shorter.
+LONG = 60
+
+
+class TimingTests(unittest.TestCase):
+    """The choice of frames, without sessions: cadences of the table in the contract, computed by exact fractions."""
+
+    def cadence(self, rate, display, seconds=10, speed=1):
+        """How many frames stay for how many refreshes, and how many are left out."""
+        unit = 1 / (rate * 1000)
+        playback = Playback(unit, 0)
+        count = int(seconds * rate * speed) + 1
+        for number in range(count):
+            playback.add(number * 1000, 1000, number)
+        playback.complete()
+        playback.map.set_rate(speed * ONE, 0)
+        shown = []
+        for refresh in range(int(seconds * display)):
+            frame, _ = playback.frame(int(refresh * 1_000_000_000 / display), False)
+            shown.append(frame.shown if frame is not None else shown[-1])
+        self.assertEqual(shown, sorted(shown))
+        runs = collections.Counter(collections.Counter(shown).values())
+        return dict(runs), playback.counts.dropped
+
+    def ideal(self, rate, display, seconds=10):
+        tolerance = Fraction(1, 10_000)
+        shown = [int((Fraction(refresh) / display + tolerance) * rate) for refresh in range(int(seconds * display))]
+        return dict(collections.Counter(collections.Counter(shown).values()))
+
+    def test_cadences(self):
+        ntsc = Fraction(1000, 1001)
+        for rate in (24 * ntsc, Fraction(24), Fraction(25), 30 * ntsc, Fraction(30), Fraction(50), 60 * ntsc, Fraction(60)):
+            for display in (Fraction(60), 60 * ntsc, Fraction(144)):
+                self.assertEqual(self.cadence(rate, display)[0], self.ideal(rate, display), f"{rate} at {display}")
+
+    def test_twice_the_rate(self):
+        self.assertEqual(self.cadence(Fraction(24), Fraction(60), speed=2)[0], {1: 360, 2: 120})
+        runs, dropped = self.cadence(Fraction(60), Fraction(60), speed=2)
+        self.assertEqual((runs, dropped), ({1: 600}, 599))
+
+
+@unittest.skipUnless(importlib.util.find_spec("av") and importlib.util.find_spec("numpy"), "needs PyAV and numpy")
+class OutputTests(unittest.TestCase):
+    COUNT = 150
+
+    @classmethod
+    def setUpClass(cls):
+        import numpy
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.path = os.path.join(cls.folder.name, "numbers.mov")
+        pictures = numpy.zeros((cls.COUNT, 32, 128, 3), numpy.uint8)
+        for number in range(cls.COUNT):
+            for bit in range(8):
+                pictures[number, :, 16 * bit : 16 * bit + 16] = 255 * (number >> bit & 1)
+        hwdaemon.write(cls.path, pictures, 25, MaxKeyFrameInterval=40, Quality=0.8, daemon=daemon())
+
+    def open(self, path=None, **options):
+        output = hwdaemon.VideoOutput.open(path or self.path, clock="manual", daemon=daemon(), **options)
+        self.addCleanup(output.close)
+        return output
+
+    def number(self, frame):
+        samples = frame.planes[0]
+        if samples.ndim == 3:
+            samples = samples[..., 1]
+        top = float(samples.max())
+        return sum(int(samples[16, 16 * bit + 8] > top / 2) << bit for bit in range(8)) if top > 0.2 else 0
+
+    def test_25_at_60(self):
+        with self.open() as output:
+            self.assertIsNone(output.reason)
+            output.play()
+            shown, times = [], []
+            for refresh in range(240):
+                frame = output.copy_frame(refresh / 60, LONG)
+                if frame is None:
+                    self.assertEqual(output.reason, "same")
+                    shown.append(shown[-1])
+                    continue
+                number = self.number(frame)
+                self.assertEqual((frame.pixel_format, frame.width, frame.height), ("AB4H", 128, 32))
+                self.assertAlmostEqual(frame.display_time, number / 25, delta=1e-9)
+                self.assertEqual(frame.time * frame.time_base, Fraction(number, 25))
+                self.assertEqual(frame.epoch, 0)
+                shown.append(number)
+                times.append(frame.display_time)
+            # 12 refreshes for 5 frames.
+            self.assertEqual(shown, [int(refresh * 25 / 60 + 0.0025) for refresh in range(240)])
+            self.assertEqual(len(set(times)), len(times))
+            counts = output.counts
+            self.assertEqual((counts.shown, counts.late, counts.dropped, counts.restarts), (100, 0, 0, 0))
+            # The next frame may be there already.
+            self.assertLessEqual(counts.converted, 102)
+
+    def test_random_seeks(self):
+        choose = random.Random(47)
+        with self.open() as output:
+            output.play()
+            host, seen = 0.0, set()
+            for seek in range(1, 21):
+                number = choose.randrange(self.COUNT - 3)
+                output.seek(number / 25 + choose.choice((0, 0.013, 0.039)))
+                self.assertEqual(output.epoch, seek)
+                last = None
+                for refresh in range(5):
+                    frame = output.copy_frame(host, LONG)
+                    host += 1 / 60
+                    if frame is None:
+                        self.assertEqual(output.reason, "same")
+                        continue
+                    self.assertEqual(frame.epoch, seek)
+                    shown = self.number(frame)
+                    self.assertAlmostEqual(frame.display_time, shown / 25, delta=1e-9)
+                    self.assertTrue(last is None or shown > last)
+                    if last is None:
+                        self.assertEqual(shown, number)
+                    self.assertNotIn((seek, shown), seen)
+                    seen.add((seek, shown))
+                    last = shown
+                self.assertIsNotNone(last)
+            self.assertEqual(output.counts.late, 0)
+
+    def test_pause(self):
+        with self.open() as output:
+            output.play()
+            self.assertEqual(self.number(output.copy_frame(0, LONG)), 0)
+            self.assertEqual(self.number(output.copy_frame(0.4, LONG)), 10)
+            output.pause()
+            for host in (0.4, 1, 5):
+                self.assertIsNone(output.copy_frame(host, LONG))
+                self.assertEqual(output.reason, "same")
+            self.assertAlmostEqual(output.item_time(), 0.4)
+            output.seek(2)
+            self.assertAlmostEqual(output.copy_frame(5, LONG).display_time, 2)
+            self.assertIsNone(output.copy_frame(9, LONG))
+            output.play(2)
+            self.assertEqual(output.rate, 2)
+            self.assertAlmostEqual(output.copy_frame(9.1, LONG).display_time, 2.2)
+            # A clock that jumps back.
+            self.assertIsNone(output.copy_frame(9, LONG))
+            self.assertEqual(output.reason, "same")
+
+    def test_the_end(self):
+        with self.open() as output:
+            output.play()
+            output.seek(5.8)
+            shown = []
+            for refresh in range(60):
+                frame = output.copy_frame(refresh / 60, LONG)
+                shown += [self.number(frame)] if frame is not None else []
+            self.assertEqual(shown, [145, 146, 147, 148, 149])
+            self.assertEqual(output.reason, "after end")
+            output.seek(60)
+            self.assertIsNone(output.copy_frame(1, LONG))
+            self.assertEqual(output.reason, "after end")
+            output.seek(-3)
+            self.assertEqual(self.number(output.copy_frame(2, LONG)), 0)
+        with self.assertRaises(hwdaemon.SessionEnded):
+            output.copy_frame(3)
+        # The first seek may be behind the end, too.
+        with self.open() as output:
+            output.seek(60)
+            self.assertIsNone(output.copy_frame(0, LONG))
+            self.assertEqual(output.reason, "after end")
+
+    def test_nothing_waits_unless_it_is_asked_to(self):
+        with self.open() as output:
+            output.play()
+            output.seek(3)
+            self.assertIsNone(output.copy_frame(0))
+            self.assertEqual(output.reason, "seeking")
+            while output.copy_frame(0) is None:
+                threading.Event().wait(0.01)
+            self.assertIsNone(output.reason)
+            # Time has stood meanwhile.
+            self.assertAlmostEqual(output.item_time(0), 3)
+
+    def test_a_killed_worker(self):
+        with self.open(format=None) as output:
+            output.play()
+            shown = []
+            for refresh in range(180):
+                frame = output.copy_frame(refresh / 60, LONG)
+                shown += [self.number(frame)] if frame is not None else []
+                if refresh in (37, 100):
+                    self.kill_workers()
+            self.assertEqual(shown, list(range(75)))
+            self.assertEqual((output.counts.restarts, output.counts.shown), (2, 75))
+
+    def test_a_killed_converter(self):
+        with self.open() as output:
+            output.play()
+            self.assertEqual(self.number(output.copy_frame(0, LONG)), 0)
+            self.kill_workers()
+            shown = []
+            for refresh in range(1, 120):
+                frame = output.copy_frame(refresh / 60, LONG)
+                shown += [self.number(frame)] if frame is not None else []
+            self.assertEqual(shown, list(range(1, 50)))
+            self.assertGreaterEqual(output.counts.restarts, 2)
+
+    def kill_workers(self):
+        sessions = [session for session in daemon().sessions() if session.pid]
+        self.assertTrue(sessions)
+        for session in sessions:
+            os.kill(session.pid, signal.SIGKILL)
+
+    def test_other_files_and_arguments(self):
+        path = os.path.join(self.folder.name, "a.mp4")
+        ffmpeg("-y", "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=10", "-frames:v", "4", "-c:v", "mpeg4", path)
+        with self.assertRaisesRegex(ValueError, "not HEVC"):
+            self.open(path)
+        stream = os.path.join(self.folder.name, "a.hevc")
+        ffmpeg("-y", "-i", self.path, "-c", "copy", stream)
+        with self.assertRaisesRegex(hwdaemon.ParameterError, "no time"):
+            self.open(stream)
+        with self.assertRaisesRegex(hwdaemon.ParameterError, "clock"):
+            hwdaemon.VideoOutput.open(self.path, clock="wall", daemon=daemon())
+        with self.assertRaisesRegex(hwdaemon.ParameterError, "unknown"):
+            self.open(format="rgb565")
+        with self.open() as output:
+            for rate in (-1, float("nan")):
+                with self.assertRaisesRegex(hwdaemon.ParameterError, "reverse"):
+                    output.play(rate)
+            output.play(5)
+            self.assertEqual(output.rate, 2)
+
+    def test_a_file_that_ends_early(self):
+        with open(self.path, "rb") as file:
+            data = file.read()
+        path = os.path.join(self.folder.name, "cut.mkv")
+        ffmpeg("-y", "-i", self.path, "-c", "copy", path)
+        with open(path, "rb") as file:
+            data = file.read()
+        with open(path, "wb") as file:
+            file.write(data[: len(data) // 2])
+        with self.open(path) as output:
+            output.play(2)
+            shown = []
+            for refresh in range(400):
+                frame = output.copy_frame(refresh / 60, LONG)
+                shown += [self.number(frame)] if frame is not None else []
+                if output.reason == "after end":
+                    break
+            self.assertEqual(output.reason, "after end")
+            self.assertEqual(shown, list(range(len(shown))))
+            self.assertTrue(10 < len(shown) < self.COUNT)
+
+    def test_the_host_s_clock(self):
+        import time
+        with hwdaemon.VideoOutput.open(self.path, daemon=daemon()) as output:
+            output.play()
+            first = output.copy_frame(wait=LONG)
+            self.assertEqual(self.number(first), 0)
+            self.assertLess(output.item_time(time.monotonic()), 60)
+            later = output.copy_frame(time.monotonic() + 1, wait=LONG)
+            self.assertGreaterEqual(self.number(later), 25)
+
+
+if __name__ == "__main__":
+    unittest.main()
