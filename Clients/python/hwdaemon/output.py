@@ -255,13 +255,18 @@ class _State:
         self.is_stopped = False
         self.error: Optional[Exception] = None
         self._manual: Optional[int] = 0 if is_manual else None
-        self.reader, self._writer = os.pipe()
-        for descriptor in (self.reader, self._writer):
+        self._pipe = os.pipe()
+        for descriptor in self._pipe:
             os.set_blocking(descriptor, False)
 
     def __del__(self) -> None:
-        for descriptor in (self.reader, self._writer):
+        for descriptor in getattr(self, "_pipe", ()):
             os.close(descriptor)
+
+    @property
+    def descriptor(self) -> int:
+        """Is readable after `wake`."""
+        return self._pipe[0]
 
     @property
     def looked(self) -> _Locked:
@@ -277,13 +282,13 @@ class _State:
     def wake(self) -> None:
         """Lets the thread look again."""
         try:
-            os.write(self._writer, b"\0")
+            os.write(self._pipe[1], b"\0")
         except BlockingIOError:
             pass
 
     def clear(self) -> None:
         try:
-            os.read(self.reader, 4096)
+            os.read(self._pipe[0], 4096)
         except BlockingIOError:
             pass
 
@@ -479,7 +484,7 @@ class _Engine:
         if channel.has_input:
             return
         poller = select.poll()
-        poller.register(self._state.reader, select.POLLIN)
+        poller.register(self._state.descriptor, select.POLLIN)
         poller.register(channel.fileno(), channel.events)
         # Frames that an app drops cause no message.
         poller.poll(200)

@@ -35,8 +35,11 @@ def frame_count(path):
 class SampleTests(unittest.TestCase):
     samples = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
+    def needs_pyav(self, sample):
+        return "import av" in sample or "VideoOutput" in sample
+
     def test_samples_that_need_the_package_alone(self):
-        alone = [sample for sample in self.samples if "import av" not in sample]
+        alone = [sample for sample in self.samples if not self.needs_pyav(sample)]
         self.assertGreaterEqual(len(alone), 4)
         with tempfile.TemporaryDirectory() as folder:
             printed = "".join(run("-c", sample, folder=folder) for sample in alone)
@@ -49,9 +52,10 @@ class SampleTests(unittest.TestCase):
     @unittest.skipUnless(HAS_AV, "needs numpy and PyAV (package av)")
     def test_samples_that_need_pyav(self):
         with tempfile.TemporaryDirectory() as folder:
-            printed = "".join(run("-c", sample, folder=folder) for sample in self.samples if "import av" in sample)
+            printed = "".join(run("-c", sample, folder=folder) for sample in self.samples if self.needs_pyav(sample))
             self.assertEqual(frame_count(f"{folder}/gradient.mp4"), 60)
         self.assertIn("60 pictures", printed)
+        self.assertIn("30 frames, then after end", printed)
 
     def test_the_readme_s_sample_is_valid(self):
         text = (ROOT / "Clients/python/README.md").read_text(encoding="utf-8")
