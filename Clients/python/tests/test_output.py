@@ -8,9 +8,11 @@ import signal
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from fractions import Fraction
 
 import hwdaemon
+import hwdaemon._core.output
 from hwdaemon._core.playback import ONE, Playback
 
 from .support import daemon, ffmpeg
@@ -246,6 +248,40 @@ class OutputTests(unittest.TestCase):
                     if refresh % 20 == 0:
                         self.kill_workers()
             self.assertEqual(output.counts.restarts, 3)
+
+    def test_a_slow_decoder(self):
+        now, ready, done = [0.0], [-1.0], threading.Event()
+
+        class Slow(hwdaemon.DecompressionSession):
+            def send(self, *arguments, **options):
+                # 18 packets a second of the output's clock, for 25 pictures.
+                while now[0] < ready[0] and not done.is_set():
+                    threading.Event().wait(0.001)
+                ready[0] = ready[0] if ready[0] < 0 else max(ready[0], now[0]) + 1 / 18
+                return super().send(*arguments, **options)
+
+        with unittest.mock.patch.object(hwdaemon._core.output, "DecompressionSession", Slow):
+            output = self.open()
+        # Before the output is closed.
+        self.addCleanup(done.set)
+        output.play()
+        self.assertEqual(self.number(output.copy_frame(0, LONG)), 0)
+        # The decoder is slow from now on.
+        ready[0], last = 0, 0
+        for refresh in range(1, 240):
+            now[0] = refresh / 60
+            threading.Event().wait(0.02)
+            frame = output.copy_frame(now[0])
+            if frame is not None:
+                self.assertGreater(self.number(frame), last)
+                self.assertLessEqual(frame.display_time, refresh / 60 + 0.0002)
+                last = self.number(frame)
+        done.set()
+        counts = output.counts
+        self.assertGreater(counts.late, 0)
+        self.assertGreater(counts.skipped, 0)
+        # By key frames alone there would be six; a machine that is busy with other work shows fewer than 40.
+        self.assertGreaterEqual(counts.shown, 16, counts)
 
     def kill_workers(self):
         sessions = [session for session in daemon().sessions() if session.pid]

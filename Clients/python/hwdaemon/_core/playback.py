@@ -206,6 +206,11 @@ class Playback:
         """How much after its time a packet is read, in nanoseconds of the item's time."""
         return 0 if self.map.is_held or not self.map.rate else self.map.at(host) - self.nanoseconds(time)
 
+    def lead(self, host: int) -> int:
+        """Pictures that wait for a later time than that of the host."""
+        time = self._tick(self.map.at(host))
+        return sum(frame.picture is not None and frame.time > time for frame in self.frames)
+
     # Choice.
 
     def _index(self, time: int) -> int:
@@ -225,8 +230,14 @@ class Playback:
             return AFTER_END
         return BEFORE_START if time < self.start else None
 
-    def frame(self, host: int, needs_conversion: bool) -> Tuple[Optional[QueuedFrame], Optional[str]]:
-        """The frame of a host time, which counts as given, or why there is none.
+    def _is_overdue(self, index: int, host: int) -> bool:
+        """Whether the latest picture is better than none: the machine is too slow, and none was shown for long."""
+        if not self.is_strained or index < 0 or self.frames[index].picture is None:
+            return False
+        return self._shown_at is not None and host - self._shown_at >= LATE_LIMIT
+
+    def frame(self, host: int, needs_conversion: bool, waits: bool = False) -> Tuple[Optional[QueuedFrame], Optional[str]]:
+        """The frame of a host time, which counts as given, or why there is none. `waits`: whether the caller waits for it.
 
         Raises the error of a picture that could not be converted, which counts as given, too.
         """
@@ -235,11 +246,11 @@ class Playback:
         self._refresh = host
         time = self._tick(self.map.at(host))
         try:
-            return self._choose(time, host, needs_conversion)
+            return self._choose(time, host, needs_conversion, waits)
         finally:
             self._asked = time
 
-    def _choose(self, time: int, host: int, needs_conversion: bool) -> Tuple[Optional[QueuedFrame], Optional[str]]:
+    def _choose(self, time: int, host: int, needs_conversion: bool, waits: bool) -> Tuple[Optional[QueuedFrame], Optional[str]]:
         outside = self._outside(time)
         if outside is not None:
             # Where nothing can be shown, nothing is waited for.
@@ -247,7 +258,7 @@ class Playback:
                 self.map.start(host)
             return None, outside
         index = self._index(time)
-        if not self._is_settled(index, time):
+        if not self._is_settled(index, time) and (waits or not self._is_overdue(index, host)):
             # A clock that jumped back.
             if self._given is not None and time < self._given:
                 return None, SAME
@@ -313,7 +324,8 @@ class Playback:
         for step in range(4):
             time = self._tick(self.map.at(begin + self._interval * step))
             index = self._index(time)
-            if len(found) == 2 or self._outside(time) is not None or not self._is_settled(index, time):
+            is_chosen = self._is_settled(index, time) or step == 0 and self._is_overdue(index, begin)
+            if len(found) == 2 or self._outside(time) is not None or not is_chosen:
                 continue
             frame = self.frames[index]
             is_new = self._given is None or frame.time > self._given
