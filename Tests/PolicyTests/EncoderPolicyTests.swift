@@ -97,6 +97,29 @@ private let fullMachine = ProbeSnapshot(
         path.reason = "this GPU has no encoder (NVENC)"
         let words = "/dev/nvidia0: its HEVC encoder is not used: this GPU has no encoder (NVENC)"
         #expect(try reason([ready], [path]) == words)
+        // The node's reason is the decoder's.
+        let untrue = RenderNode(node: "/dev/nvidia0", state: .ready, reason: "its HEVC decoder is not used: wrong")
+        #expect(try reason([untrue], [path]) == words)
+    }
+
+    /// What passes on a card is told by its encoders, and not by the node, whose decoders may work or be busy themselves.
+    @Test(
+        arguments: [
+            (RenderNode.State.ready, ProbeCause.busy, Status.videoEncoderNotAvailableNow),
+            (.busy, .busy, .videoEncoderNotAvailableNow), (.ready, .noEncoder, .couldNotFindVideoEncoder),
+            (.busy, .noEncoder, .couldNotFindVideoEncoder), (.verifying, .noEncoder, .videoEncoderNotAvailableNow),
+        ])
+    func tellsABusyCardFromOneWithoutEncoder(state: RenderNode.State, cause: ProbeCause, status: Status) {
+        let card = RenderNode(node: "/dev/nvidia0", state: state)
+        var path = CodecPath(
+            id: "hevc-main-encode", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8,
+            device: "/dev/nvidia0", driver: "NVIDIA NVENC")
+        (path.reason, path.cause) = ("a reason", cause)
+        let snapshot = ProbeSnapshot(encoders: [software], nodes: [card], paths: [path])
+        let error = #expect(throws: SessionError.self) {
+            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: snapshot)
+        }
+        #expect(error?.status == status)
     }
 
     @Test func refusesRequiredHardwareInsteadOfFallingBack() {

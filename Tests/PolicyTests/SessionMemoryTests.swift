@@ -41,6 +41,18 @@ struct SessionMemoryTests {
         #expect(memory(.compression, 64, 64, limit: 1 << 40).bound < 1 << 30)
     }
 
+    @Test("CUDA's reserve is within the user's limit")
+    func reserve() {
+        func bound(_ limit: UInt64?, _ encodesWithCUDA: Bool) -> UInt64 {
+            let picture = SessionMemory.pictureBytes(width: 64, height: 64)
+            return SessionMemory(
+                .compression, picture: picture, encodesWithCUDA: encodesWithCUDA, processors: 2, limit: limit
+            ).bound
+        }
+        #expect(bound(nil, true) == bound(nil, false) + 512 * Self.mebibyte)
+        #expect(bound(128 << 20, true) == (128 + 2 * 16) * Self.mebibyte)
+    }
+
     @Test("A converter's pictures count: half floats, its target, and what a GPU may copy")
     func converters() {
         let (large, small) = (

@@ -105,7 +105,8 @@ package final class CodecContext {
     package func encode(_ frame: UnsafeMutablePointer<AVFrame>?) -> SendResult {
         let code = avcodec_send_frame(pointer, frame)
         if code == clibav_again() { return .full }
-        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
+        // A second end changes nothing; a frame after the end is lost.
+        return code >= 0 || code == clibav_eof() && frame == nil ? .taken : .failed(code)
     }
 
     /// Moves an encoder's next packet into `packet`, if there is one.

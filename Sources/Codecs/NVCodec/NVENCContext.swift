@@ -15,7 +15,7 @@ final class NVENCContext {
 
     private static let name = "hevc_nvenc"
 
-    /// Whether this libavcodec has the encoder, and can go on with it after a flush.
+    /// Whether this libavcodec has the encoder, and can continue with it after a flush.
     static var isAvailable: Bool {
         guard let codec = avcodec_find_encoder_by_name(name) else { return false }
         return codec.pointee.capabilities & AV_CODEC_CAP_ENCODER_FLUSH != 0
@@ -106,6 +106,9 @@ final class NVENCContext {
     }
 
     /// Sets the rates from the next frame on, which libavcodec passes to NVENC with that frame.
+    ///
+    /// libavcodec ignores this without a message where NVENC cannot change rates while it codes
+    /// (NV_ENC_CAPS_SUPPORT_DYN_BITRATE_CHANGE), which all chips with HEVC encoders can.
     func change(_ rate: NVENCSettings.Rate) { Self.apply(rate, to: codec) }
 
     /// Encodes a frame.
@@ -132,7 +135,7 @@ final class NVENCContext {
         case .full: throw SessionError(.videoEncoderMalfunction, "libavcodec refuses a frame")
         case .failed(let code): throw Self.error(code)
         }
-        // libavcodec goes on at the old rate then.
+        // libavcodec continues at the old rate then.
         if LibAVLog.errors.contains(where: { $0.contains("failed to reconfigure nvenc") }) {
             throw SessionError(.videoEncoderMalfunction, "NVENC does not take another rate")
         }

@@ -17,6 +17,11 @@ public final class NVENCEncoder: Encoder {
 
     private let context: NVENCContext
     private var settings: NVENCSettings
+    /// What the chip lacks for the best structure of pictures; nil if nothing.
+    private let limit: BPictureLimit?
+    /// Whether a frame had a QP of its own.
+    private var hasFrameQP = false
+    private let stream: NVENCStream
     public var decodeTimes: DecodeTimes
     /// Frames by their number in presentation order.
     private var frames: [Int: Frame] = [:]
@@ -34,9 +39,6 @@ public final class NVENCEncoder: Encoder {
 
     public var continuesAfterFinish: Bool { true }
 
-    /// Whether this libavcodec has an encoder that uses NVENC.
-    public static var isAvailable: Bool { NVENCContext.isAvailable }
-
     private static let frameQPNotice = "BaseFrameQP: libavcodec's hevc_nvenc ignores the QP of single pictures"
 
     /// Opens an encoder on a card.
@@ -47,13 +49,12 @@ public final class NVENCEncoder: Encoder {
     /// - Throws: why it does not open, and whether another attempt may succeed later.
     public init(node: String, _ configuration: EncoderConfiguration) throws(NVENCFailure) {
         settings = try NVENCSettings(configuration)
-        let (context, lacking) = try Self.open(node, settings)
-        self.context = context
-        let reorderDepth: Int
+        (context, limit) = try Self.open(node, settings, maxDepth: configuration.request.maxReorder ?? .max)
         do throws(SessionError) {
-            (formatDescription, reorderDepth) = try NVENCStream.describe(
-                context.parameterSets, configuration, settings, context.pictures)
+            stream = try NVENCStream(context.parameterSets, configuration, settings, context.pictures)
         } catch { throw NVENCFailure(error) }
+        formatDescription = stream.record
+        let reorderDepth = stream.reorderDepth
         if let most = configuration.request.maxReorder, reorderDepth > most {
             throw NVENCFailure(
                 cannot: "NVENC may reorder \(reorderDepth) pictures by its parameter sets, and the stream \(most)")
@@ -62,23 +63,36 @@ public final class NVENCEncoder: Encoder {
         decodeTimes = DecodeTimes(
             reorderDepth: reorderDepth,
             nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
-        notes = settings.notes + (lacking.map { ["AllowFrameReordering: \($0)"] } ?? [])
+        notes = Self.notes(settings, limit, hasFrameQP: false)
     }
 
     /// Opens the best structure of pictures that the chip has; also returns what it lacks for a better one.
+    ///
+    /// - Parameter maxDepth: how many pictures the stream may reorder.
     private static func open(
-        _ node: String, _ settings: NVENCSettings
-    ) throws(NVENCFailure) -> (NVENCContext, lacking: String?) {
-        var lacking: String?
-        for pictures in settings.pictures.dropLast() {
+        _ node: String, _ settings: NVENCSettings, maxDepth: Int
+    ) throws(NVENCFailure) -> (NVENCContext, BPictureLimit?) {
+        var limit: BPictureLimit?
+        for pictures in settings.pictures.dropLast() where pictures.reorderDepth <= maxDepth {
+            // Each attempt starts CUDA.
+            guard limit?.allows(pictures) ?? true else { continue }
             do throws(NVENCFailure) {
-                return (try NVENCContext(node, settings, pictures), lacking)
+                return (try NVENCContext(node, settings, pictures), limit)
             } catch {
-                guard error.isAboutBPictures else { throw error }
-                lacking = error.error.reason
+                guard let found = error.limit else { throw error }
+                limit = found
             }
         }
-        return (try NVENCContext(node, settings, .inOrder), lacking)
+        return (try NVENCContext(node, settings, .inOrder), limit)
+    }
+
+    private static func notes(_ settings: NVENCSettings, _ limit: BPictureLimit?, hasFrameQP: Bool) -> [String] {
+        settings.notes + (limit.map { [$0.notice] } ?? []) + (hasFrameQP ? [frameQPNotice] : [])
+    }
+
+    private func updateNotes() {
+        let new = Self.notes(settings, limit, hasFrameQP: hasFrameQP)
+        if new != notes { notes = new }
     }
 
     /// Checks that NVENC can code with a configuration, as far as that is known without opening it.
@@ -95,20 +109,24 @@ public final class NVENCEncoder: Encoder {
     /// libavcodec codes a key frame where the rate changes.
     public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
         guard let requested = try? NVENCSettings(configuration),
-            let next = settings.changed(to: requested, opened: context.settings.keyFrameInterval)
+            let next = settings.changed(to: requested, opened: context.settings.keyFrameInterval),
+            next.rate.target <= context.settings.rate.target || stream.covers(configuration)
         else { return false }
         if next.rate != settings.rate {
             context.change(next.rate)
             lastKeyFrame = nil
         }
         settings = next
-        notes = next.notes
+        updateNotes()
         return true
     }
 
     /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
-        if picture.baseFrameQP != nil, !notes.contains(Self.frameQPNotice) { notes.append(Self.frameQPNotice) }
+        if picture.baseFrameQP != nil, !hasFrameQP {
+            hasFrameQP = true
+            updateNotes()
+        }
         let isDue = lastKeyFrame.map { nextFrame - $0 >= settings.keyFrameInterval } ?? true
         let isKeyFrame = picture.forceKeyFrame || isDue
         if isKeyFrame { lastKeyFrame = nextFrame }
@@ -124,7 +142,7 @@ public final class NVENCEncoder: Encoder {
         guard !frames.isEmpty else { return }
         try context.finish { (number, bytes) throws(SessionError) in try emit(number, bytes, handler) }
         guard frames.isEmpty else {
-            throw SessionError(.videoEncoderMalfunction, "NVENC returned \(frames.count) pictures too few")
+            throw SessionError(.videoEncoderMalfunction, "NVENC did not return \(frames.count) of its pictures")
         }
         lastKeyFrame = nil
     }
@@ -132,7 +150,7 @@ public final class NVENCEncoder: Encoder {
     private func emit(
         _ number: Int, _ bytes: UnsafeRawBufferPointer, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        let (sample, slice) = try NVENCStream.picture(bytes)
+        let (sample, slice) = try stream.picture(bytes)
         guard let frame = frames.removeValue(forKey: number), let dts = decodeTimes.next() else {
             throw SessionError(.videoEncoderMalfunction, "NVENC returned a picture that it was not given")
         }

@@ -10,8 +10,8 @@ public struct NVENCFailure: Error, Hashable, Sendable, CustomStringConvertible {
     public var isTransient: Bool
     /// Whether the GPU has no such encoder.
     public var isUnsupported: Bool
-    /// Whether fewer or no B pictures may open.
-    var isAboutBPictures = false
+    /// The limit of B pictures that the request exceeds; nil for other failures.
+    var limit: BPictureLimit?
 
     /// The error's sentence.
     public var description: String { error.description }
@@ -38,7 +38,7 @@ public struct NVENCFailure: Error, Hashable, Sendable, CustomStringConvertible {
         self.init(
             SessionError(status, finding.map { "NVENC does not open: \($0.text)" } ?? failed.description),
             isTransient: isTransient, isUnsupported: isUnsupported)
-        isAboutBPictures = finding?.isAboutBPictures ?? false
+        limit = finding?.limit
     }
 }
 
@@ -47,9 +47,10 @@ struct NVENCFinding {
     let text: String
     var isTransient = false
     var isUnsupported = false
-    var isAboutBPictures = false
+    /// What the chip has instead of the B pictures that it was opened with.
+    var limit: BPictureLimit?
 
-    private enum Kind { case transient, unsupported, bPictures, other }
+    private enum Kind { case transient, unsupported, other }
 
     /// - Parameter messages: libav's log, oldest first.
     /// - Returns: nil where no message is about the hardware.
@@ -59,8 +60,10 @@ struct NVENCFinding {
             self.init(text ?? NVDEC.oldDriver(lacking: message), kind)
             return
         }
-        if let message = messages.first(where: { $0.contains(Self.bPictures) || $0.contains(Self.bReferences) }) {
-            self.init(message, .bPictures)
+        let limits = messages.lazy.compactMap { text in BPictureLimit(text).map { (text, $0) } }
+        if let (message, limit) = limits.first {
+            self.init(message, .unsupported)
+            self.limit = limit
         } else if let message = messages.first(where: LogFinding.isLimit) {
             self.init(message, .unsupported)
         } else if let reason = NVDEC.reason(messages) {
@@ -76,11 +79,8 @@ struct NVENCFinding {
         self.text = text
         isTransient = kind == .transient
         isUnsupported = kind == .unsupported
-        isAboutBPictures = kind == .bPictures
     }
 
-    private static let bPictures = "Max B-frames"
-    private static let bReferences = "B frames as references"
     private static let sessions =
         "the GPU allows no further encoding session: other programs encode on it, or its driver has a limit"
 
@@ -96,4 +96,39 @@ struct NVENCFinding {
         ("encoder busy", "the GPU's encoder is busy", .transient),
         ("failed: out of memory", "the GPU has no memory left", .transient),
     ]
+}
+
+/// What a chip lacks of B pictures, as libavcodec reports it.
+enum BPictureLimit: Hashable, Sendable {
+    /// So many B pictures in a row, at most.
+    case count(Int)
+    case noReferences
+
+    /// Reads a message of libavcodec/nvenc.c (nvenc_check_capabilities): "Max B-frames 3 exceed 0", "B frames as references are not
+    /// supported"; nil for others.
+    init?(_ message: String) {
+        if message.contains("Max B-frames") {
+            let words = message.split(whereSeparator: \.isWhitespace)
+            self = .count(max(words.last.flatMap { Int($0) } ?? 0, 0))
+        } else if message.contains("B frames as references") {
+            self = .noReferences
+        } else {
+            return nil
+        }
+    }
+
+    func allows(_ pictures: NVENCSettings.Pictures) -> Bool {
+        switch self {
+        case .count(let most): pictures.bPictures <= most
+        case .noReferences: pictures != .pyramid
+        }
+    }
+
+    var notice: String {
+        switch self {
+        case .count(0): "AllowFrameReordering: this GPU's encoder has no B pictures"
+        case .count(let most): "AllowFrameReordering: this GPU's encoder has at most \(most) B pictures in a row"
+        case .noReferences: "AllowFrameReordering: this GPU's encoder does not refer to B pictures"
+        }
+    }
 }

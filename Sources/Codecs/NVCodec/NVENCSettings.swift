@@ -47,6 +47,7 @@ struct NVENCSettings: Hashable {
         var reorderDepth: Int { [2, 1, 1, 0][rawValue] }
     }
 
+    /// Without `maxReorder`, which only an encoder that is opened must keep.
     let request: CompressionRequest
     let bitDepth: Int
     let size: CodedSize
@@ -85,7 +86,9 @@ struct NVENCSettings: Hashable {
             throw NVENCFailure(cannot: "no temporal levels: libavcodec's hevc_nvenc does not set NVENC's")
         }
         var notes: [String] = []
-        request = configuration.request
+        var request = configuration.request
+        request.maxReorder = nil
+        self.request = request
         bitDepth = configuration.profile.bitDepth
         size = CodedSize(configuration.request, alignment: (2, 2), minimum: Self.minimum)
         frameRate = configuration.frameRate
@@ -110,12 +113,11 @@ struct NVENCSettings: Hashable {
     private static let pipelined = 4
 
     private static func pictures(_ configuration: EncoderConfiguration, maxDelay: Int) -> [Pictures] {
-        let maxDepth = configuration.request.maxReorder ?? .max
         let references = configuration.referenceCount ?? .max
         return Pictures.allCases.filter { pictures in
             guard pictures != .inOrder else { return true }
             return configuration.allowFrameReordering && configuration.keyFrameInterval > 1
-                && pictures.bPictures <= maxDelay && pictures.reorderDepth <= maxDepth
+                && pictures.bPictures <= maxDelay
                 && references >= (pictures == .pyramid ? 3 : 2)
         }
     }

@@ -8,38 +8,63 @@ internal import HWDPolicy
 ///
 /// The VUI and the conformance window do not affect decoding and are replaced by the session's. NVENC's own SEI messages are left
 /// out: their syntax depends on its VUI (H.265 D.2.2, D.2.3).
-enum NVENCStream {
-    /// The hvcC record of a stream with these parameter sets, and the number of pictures that it reorders.
+struct NVENCStream {
+    /// The hvcC record.
+    let record: [UInt8]
+    /// The number of pictures that the stream reorders.
+    let reorderDepth: Int
+    private let profileTierLevel: ProfileTierLevel
+    /// NVENC's VPS, SPS and PPS, which hold for the whole stream.
+    private let parameterSets: Set<[UInt8]>
+
+    /// Describes a stream with these parameter sets.
     ///
     /// - Parameter parameterSets: a byte stream.
     /// - Throws: `VideoEncoderMalfunction` when they describe another stream than the requested one.
-    static func describe(
+    init(
         _ parameterSets: [UInt8], _ configuration: EncoderConfiguration, _ settings: NVENCSettings,
         _ pictures: NVENCSettings.Pictures
-    ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
+    ) throws(SessionError) {
         do throws(BitstreamError) {
             var units: [[UInt8]] = []
-            var depth: Int?
+            var sets: Set<[UInt8]> = []
+            var found: SequenceParameterSet?
             for unit in AnnexB.NALUnits(parameterSets) {
                 switch try NALUnitHeader(nal: Array(unit.prefix(2))).nalUnitType {
                 case .sps:
                     var sps = try SequenceParameterSet(nal: Array(unit))
-                    try check(sps, settings)
-                    depth = sps.orderingInfo.highest.maxNumReorderPics
-                    adjust(&sps, settings)
+                    try Self.check(sps, settings)
+                    found = sps
+                    Self.adjust(&sps, settings)
                     units.append(try sps.nalUnit())
-                case .vps, .pps: units.append(Array(unit))
+                    sets.insert(Array(unit))
+                case .vps, .pps:
+                    units.append(Array(unit))
+                    sets.insert(Array(unit))
                 default: break
                 }
             }
-            guard let depth else { throw BitstreamError(.unsupported, "there is no SPS") }
-            if let sei = try hdrMetadata(configuration) { units.append(sei) }
+            guard let found else { throw BitstreamError(.unsupported, "there is no SPS") }
+            if let sei = try Self.hdrMetadata(configuration) { units.append(sei) }
+            record = try DecoderConfigurationRecord(nalUnits: units).bytes()
             // Without B pictures nothing is reordered, whatever the SPS allows.
-            return (try DecoderConfigurationRecord(nalUnits: units).bytes(), pictures == .inOrder ? 0 : depth)
+            reorderDepth = pictures == .inOrder ? 0 : found.orderingInfo.highest.maxNumReorderPics
+            profileTierLevel = found.profileTierLevel
+            self.parameterSets = sets
         } catch {
             throw SessionError(
                 .videoEncoderMalfunction, "NVENC's parameter sets cannot be used: \(error.reason)")
         }
+    }
+
+    /// Whether the stream's level and tier hold the pictures and the rate of a configuration.
+    func covers(_ configuration: EncoderConfiguration) -> Bool {
+        let request = configuration.request
+        let needed = Level.needed(
+            width: request.width, height: request.height, frameRate: configuration.frameRate,
+            bitRate: configuration.bitRate)
+        return 3 * needed.number <= profileTierLevel.generalLevelIdc
+            && (profileTierLevel.general?.tierFlag == true || !needed.needsHighTier(configuration.bitRate))
     }
 
     private static func check(
@@ -84,8 +109,8 @@ enum NVENCStream {
 
     /// Reads a packet, a byte stream: its slices with 4-byte lengths, and the header of the first one.
     ///
-    /// - Throws: `VideoEncoderMalfunction` where it has none, or temporal levels.
-    static func picture(
+    /// - Throws: `VideoEncoderMalfunction` where it has none, or temporal levels, or other parameter sets than at the beginning.
+    func picture(
         _ packet: UnsafeRawBufferPointer
     ) throws(SessionError) -> (sample: [UInt8], slice: NALUnitHeader) {
         guard !packet.isEmpty else {
@@ -97,6 +122,9 @@ enum NVENCStream {
         do throws(BitstreamError) {
             for unit in AnnexB.NALUnits(Array(packet)) {
                 let header = try NALUnitHeader(nal: Array(unit.prefix(2)))
+                if [.vps, .sps, .pps].contains(header.nalUnitType), !parameterSets.contains(Array(unit)) {
+                    throw BitstreamError(.unsupported, "its parameter sets changed")
+                }
                 guard header.nalUnitType.isSlice else { continue }
                 slice = slice ?? header
                 try LengthPrefixedNALUnits.append(unit, lengthSize: 4, to: &sample)

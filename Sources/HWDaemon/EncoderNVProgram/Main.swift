@@ -4,7 +4,7 @@ internal import HWDModel
 
 /// `hwdaemon-encoder-nv`: one compression session that may use NVIDIA's encoder, for which it links libavcodec.
 ///
-/// It does all that hwdaemon-encoder does, because a session whose hardware does not open goes on in the same process.
+/// It does all that hwdaemon-encoder does, because a session whose hardware does not open continues in the same process.
 @main
 struct NVEncoderMain {
     static func main() { EncoderWorker.run([.nvdec: NVENCDevice.open]) }

@@ -18,7 +18,7 @@ public protocol StreamJudge {
     /// - Throws: also if the library would fall back to software.
     func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture]
 
-    /// Opens the encoder of a card of NVIDIA's, which the library uses that judges; its output is decoded in software.
+    /// Opens an NVIDIA card's encoder through the library that decodes; what it codes is decoded in software.
     ///
     /// - Parameter node: the card's node.
     func encoder(node: String, _ configuration: EncoderConfiguration) throws(EncoderFault) -> any Encoder

@@ -9,12 +9,13 @@ struct Verifier {
     /// Why frames did not come back intact.
     struct Fault {
         var reason: String
-        /// Whether the device was merely in use, or at its limit.
-        var isBusy = false
         /// The known cause; nil for others.
         var cause: ProbeCause?
 
-        init(reason: String, isBusy: Bool = false) { (self.reason, self.isBusy) = (reason, isBusy) }
+        /// Whether the device was merely in use, or at its limit.
+        var isBusy: Bool { cause == .busy }
+
+        init(reason: String, isBusy: Bool = false) { (self.reason, cause) = (reason, isBusy ? .busy : nil) }
 
         /// The fault of a decoder that returned an error.
         init(decoding error: JudgeError) {

@@ -244,6 +244,9 @@ extension EndToEndFaults.Failover {
                     server.daemon, .nv12, width: 192, height: 128, specification: [.requireHardware: .bool(true)])
             }
             #expect(refused?.reason.contains(words) == true, "\(refused?.reason ?? "")")
+            #expect(
+                refused?.status
+                    == (personality == "busy" ? .videoEncoderNotAvailableNow : .couldNotFindVideoEncoder))
             let software = try Encoder(server.daemon, .nv12, width: 192, height: 128)
             #expect(!software.session.created.usingHardware)
             #expect(software.session.created.fallbackReason?.contains(words) == true)

@@ -112,6 +112,24 @@ struct ProbeKnowledgeTests {
         #expect(!knowledge.answers(Self.node, .never, isUnchanged: { _ in true }))
     }
 
+    /// A session that encodes does not wait for a card's decoders.
+    @Test(arguments: [(["d"], false), (["d", "e"], true)])
+    func waitsOnlyForWhatASessionMayUse(untried: [String], waits: Bool) {
+        var knowledge = ProbeKnowledge()
+        func path(_ id: String, _ operation: CodecOperation) -> CodecPath {
+            CodecPath(
+                id: id, codec: "hevc", operation: operation, profile: "main", bitDepth: 8, device: "/dev/nvidia0",
+                driver: "NVIDIA")
+        }
+        let answer = ProbeAnswer(
+            node: RenderNode(node: "/dev/nvidia0", state: .ready), paths: [path("d", .decode), path("e", .encode)],
+            untried: untried)
+        _ = knowledge.add(.answer(answer), to: ProbeRequest(.node("/dev/nvidia0"), verification: .startup))
+        knowledge.beginVerification(of: "/dev/nvidia0")
+        #expect(knowledge.isVerifying(for: .compression) == waits)
+        #expect(knowledge.isVerifying(for: .decompression))
+    }
+
     @Test func verifiesANodeUntilEveryPathWasTried() {
         var knowledge = ProbeKnowledge()
         let request = ProbeRequest(Self.node, verification: .startup)
@@ -120,11 +138,11 @@ struct ProbeKnowledgeTests {
         #expect(knowledge.untriedNodes == ["/dev/a"])
         #expect(knowledge.snapshot.nodes.map(\.state) == [.ready])
         knowledge.beginVerification(of: "/dev/a")
-        #expect(knowledge.isVerifying)
+        #expect(knowledge.isVerifying(for: .compression))
         #expect(knowledge.snapshot.nodes.map(\.state) == [.verifying])
         let failed = ProbeAnswer(node: RenderNode(node: "/dev/a", state: .ready, reason: "its frames are wrong"))
         _ = knowledge.add(.answer(failed), to: request)
-        #expect(!knowledge.isVerifying && knowledge.untriedNodes.isEmpty)
+        #expect(!knowledge.isVerifying(for: .compression) && knowledge.untriedNodes.isEmpty)
         #expect(knowledge.snapshot.nodes.map(\.reason) == ["its frames are wrong"])
     }
 
@@ -134,7 +152,7 @@ struct ProbeKnowledgeTests {
         let claimed = ProbeAnswer(node: RenderNode(node: card, state: .ready), untried: ["hevc-main-decode"])
         _ = knowledge.add(.answer(claimed), to: ProbeRequest(.node(card), verification: .startup))
         knowledge.beginVerification(of: card)
-        #expect(knowledge.isVerifying)
+        #expect(knowledge.isVerifying(for: .compression))
         #expect(knowledge.snapshot.nodes.first?.reason?.contains("codecs are still being verified") == true)
     }
 

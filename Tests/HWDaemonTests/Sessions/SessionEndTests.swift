@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
 import HWDModel
 import HWDTransport
+import HWDWire
 import Testing
 
 @testable import HWDaemon
@@ -53,7 +55,17 @@ struct SessionEndTests {
         #expect(Devices.granted(deviceList: "/dev/dri/renderD128") == ["/dev/dri/renderD128"])
         #expect(
             Devices.granted(deviceList: "/dev/nvidia1") == ["/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"])
-        #expect(Devices.ofOtherDrivers(deviceList: nil).contains("/dev/nvidia-uvm"))
+        let (with, without) = (
+            Devices.ofOtherDrivers(deviceList: nil) { $0 == "/dev/nvidia-uvm" },
+            Devices.ofOtherDrivers(deviceList: nil) { _ in false }
+        )
+        #expect(with.contains("/dev/nvidia-uvm") && with.filter { $0 != "/dev/nvidia-uvm" } == without)
+    }
+
+    @Test("Drivers may listen on sockets only where there is a card of NVIDIA's")
+    func sockets() {
+        let request = Confinement(Settings()).session(runsDriver: true)
+        #expect(request.nodes.contains("/dev/nvidia-uvm") == (access("/dev/nvidia-uvm", F_OK) == 0))
     }
 
     @Test(

@@ -62,7 +62,7 @@ static NVENCSTATUS capability(void *handle, GUID codec, NV_ENC_CAPS_PARAM *asked
     if (asked->version != NV_ENC_CAPS_PARAM_VER) return NV_ENC_ERR_INVALID_VERSION;
     if (!is_hevc(codec)) return NV_ENC_ERR_UNSUPPORTED_PARAM;
     switch ((int)asked->capsToQuery) {
-        case NV_ENC_CAPS_NUM_MAX_BFRAMES: *value = MOST_B; break;
+        case NV_ENC_CAPS_NUM_MAX_BFRAMES: *value = personality->no_b ? 0 : MOST_B; break;
         case NV_ENC_CAPS_SUPPORTED_RATECONTROL_MODES: *value = NV_ENC_PARAMS_RC_VBR | NV_ENC_PARAMS_RC_CBR; break;
         case NV_ENC_CAPS_LEVEL_MAX: *value = 186; break;
         case NV_ENC_CAPS_LEVEL_MIN: *value = 30; break;
@@ -70,7 +70,7 @@ static NVENCSTATUS capability(void *handle, GUID codec, NV_ENC_CAPS_PARAM *asked
         case NV_ENC_CAPS_HEIGHT_MAX: *value = personality->largest_height; break;
         case NV_ENC_CAPS_WIDTH_MIN: *value = SMALLEST_WIDTH; break;
         case NV_ENC_CAPS_HEIGHT_MIN: *value = SMALLEST_HEIGHT; break;
-        case NV_ENC_CAPS_SUPPORT_BFRAME_REF_MODE: *value = 3; break;
+        case NV_ENC_CAPS_SUPPORT_BFRAME_REF_MODE: *value = personality->no_b || personality->no_b_references ? 0 : 3; break;
         case NV_ENC_CAPS_SUPPORT_10BIT_ENCODE: *value = personality->encode[1]; break;
         case NV_ENC_CAPS_NUM_ENCODER_ENGINES:
         case NV_ENC_CAPS_SUPPORT_LOOKAHEAD:

@@ -125,8 +125,10 @@ bool nvenc_configure(struct session *session) {
         return refuse(session->error, "%ux%u is not supported", parameters->encodeWidth, parameters->encodeHeight);
     if (!parameters->frameRateNum || !parameters->enablePTD || parameters->enableEncodeAsync)
         return refuse(session->error, "no frame rate, pictures typed by the client, and asynchronous coding are not implemented");
-    if (config->frameIntervalP < 0 || config->frameIntervalP > MOST_B + 1)
+    if (config->frameIntervalP < 0 || config->frameIntervalP > (personality->no_b ? 0 : MOST_B) + 1)
         return refuse(session->error, "frameIntervalP is %d", config->frameIntervalP);
+    if (personality->no_b_references && config->encodeCodecConfig.hevcConfig.useBFramesAsRef)
+        return refuse(session->error, "B pictures are no references");
     if (config->frameFieldMode > NV_ENC_PARAMS_FRAME_FIELD_MODE_FRAME) return refuse(session->error, "fields are not supported");
     if (config->rcParams.lookaheadDepth > 32) return refuse(session->error, "lookaheadDepth is %u", config->rcParams.lookaheadDepth);
     return make_sets(session) && make_rate(session);

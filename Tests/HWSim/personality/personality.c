@@ -159,6 +159,8 @@ static const struct flag flags[] = {
     {"old-driver", offsetof(struct personality, old_driver)},
     {"three-sessions", offsetof(struct personality, three_sessions)},
     {"client-key", offsetof(struct personality, client_key)},
+    {"no-b", offsetof(struct personality, no_b)},
+    {"no-b-references", offsetof(struct personality, no_b_references)},
 };
 
 // With a number behind them.

@@ -51,7 +51,8 @@ struct personality {
     bool deep_luma_map;           // that of a P010 surface does
 
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
-        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled, no_device, no_nvenc, old_driver, three_sessions, client_key;
+        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled, no_device, no_nvenc, old_driver, three_sessions, client_key,
+        no_b, no_b_references;
     const char *forbidden;  // what it tries (forbidden.c); NULL is nothing
     unsigned forbidden_at;  // the picture to encode at which it does; 0 is the driver's start
     // The number of the picture to encode or decode, from 1; 0 is never.

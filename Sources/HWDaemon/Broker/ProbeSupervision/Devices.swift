@@ -44,8 +44,16 @@ enum Devices {
     }
 
     /// The nodes that drivers use besides a device's own; of a list, those that the cards of NVIDIA's in it need.
-    static func ofOtherDrivers(deviceList: String?) -> [String] {
-        guard let deviceList else { return nvidiaNames + nvidiaShared + ["/dev/nvidia-modeset", "/dev/dxg"] }
+    ///
+    /// - Parameter exists: whether a node is there.
+    static func ofOtherDrivers(
+        deviceList: String?, exists: (String) -> Bool = { access($0, F_OK) == 0 }
+    ) -> [String] {
+        guard let deviceList else {
+            // With this node in its list a process may listen on sockets, which CUDA does and no other driver.
+            let names = nvidiaNames + nvidiaShared + ["/dev/nvidia-modeset", "/dev/dxg"]
+            return names.filter { $0 != nvidiaMemory || exists($0) }
+        }
         return parse(deviceList).contains { CodecInterface(node: $0) == .nvdec } ? nvidiaShared : []
     }
 
@@ -58,7 +66,8 @@ enum Devices {
     private static let nvidiaNames = (0..<8).map { "/dev/nvidia\($0)" }
     private static let nvidiaControl = "/dev/nvidiactl"
     /// What a program needs beside a card's node: for all calls, and for CUDA's memory.
-    private static let nvidiaShared = [nvidiaControl, "/dev/nvidia-uvm"]
+    private static let nvidiaShared = [nvidiaControl, nvidiaMemory]
+    private static let nvidiaMemory = "/dev/nvidia-uvm"
 
     private static func renderNodes() -> [String] {
         let names = (try? Directory.names(in: "/dev/dri")) ?? []

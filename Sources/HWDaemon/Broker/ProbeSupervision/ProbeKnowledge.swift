@@ -74,8 +74,15 @@ struct ProbeKnowledge {
     /// Nodes with paths that are claimed and not verified yet.
     var untriedNodes: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
 
-    /// Whether a node is being verified that sessions may use.
-    var isVerifying: Bool { !verifying.isEmpty }
+    /// Whether a node is being verified that sessions of a kind may use: one that encodes needs an encoder of an NVIDIA card.
+    func isVerifying(for kind: SessionKind) -> Bool {
+        verifying.contains { name in
+            guard kind == .compression, CodecInterface(node: name) == .nvdec,
+                let node = nodes.first(where: { $0.description.node == name })
+            else { return true }
+            return node.paths.contains { $0.operation == .encode && node.untried.contains($0.id) }
+        }
+    }
 
     /// What sessions need to know about Vulkan.
     var vulkanHints: VulkanHints {

@@ -33,7 +33,7 @@ extension Prober {
         whenKnown { [weak self] snapshot in
             guard let self else { return }
             retryTemporaryFailures()
-            guard knowledge.isVerifying, !kind.hasVerifiedHardware(in: snapshot) else {
+            guard knowledge.isVerifying(for: kind), !kind.hasVerifiedHardware(in: snapshot) else {
                 return body(snapshot)
             }
             let waiter = HardwareWaiter(kind, body)
@@ -50,7 +50,7 @@ extension Prober {
     func resumeWaiters() {
         guard !waiters.isEmpty, let snapshot = knowledge.published else { return }
         let served = waiters.filter { waiter in
-            !knowledge.isVerifying || waiter.kind.hasVerifiedHardware(in: snapshot)
+            !knowledge.isVerifying(for: waiter.kind) || waiter.kind.hasVerifiedHardware(in: snapshot)
         }
         waiters.removeAll { waiter in served.contains { $0 === waiter } }
         for waiter in served { waiter.resume(snapshot) }

@@ -58,9 +58,6 @@ extension SessionKind {
         return self == .compression && mayUseCard ? "hwdaemon-encoder-nv" : program
     }
 
-    /// Private memory that CUDA reserves in an encoder's process, in bytes: 379 MiB were measured in a decoder's.
-    static let memoryOfCUDA: UInt64 = 512 << 20
-
     /// The hardware encoders that a worker of this kind may open.
     func hardwareEncoders(among encoders: [HardwareEncoder]) -> [HardwareEncoder] {
         switch self {

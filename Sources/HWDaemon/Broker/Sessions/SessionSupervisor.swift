@@ -195,7 +195,10 @@ final class SessionSupervisor {
             vulkan: knowledge.vulkanHints)
         start.failures = knowledge.failures(of: kind, start.snapshot)
         if kind.program(start.hardware, start.failures) != kind.program {
-            start.limits.privateBytes = start.limits.privateBytes.map { $0 + SessionKind.memoryOfCUDA }
+            let bound = table.memory(
+                of: kind, picture: call.facts.pictureBytes, converter: call.converter, encodesWithCUDA: true
+            ).bound
+            start.limits.privateBytes = start.limits.privateBytes.map { max($0, bound) }
         }
         return start
     }

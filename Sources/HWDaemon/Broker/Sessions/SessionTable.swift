@@ -117,11 +117,12 @@ final class SessionTable {
 
     /// The memory of a session of a kind with pictures of a size.
     func memory(
-        of kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory()
+        of kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory(),
+        encodesWithCUDA: Bool = false
     ) -> SessionMemory {
         SessionMemory(
-            kind, picture: picture, converter: converter, processors: BrokerContext.processors,
-            limit: registry.limits.memory.perUser)
+            kind, picture: picture, converter: converter, encodesWithCUDA: encodesWithCUDA,
+            processors: BrokerContext.processors, limit: registry.limits.memory.perUser)
     }
 
     /// Grants a running session more memory if the limits allow it, and bounds its process by the size of its pictures.

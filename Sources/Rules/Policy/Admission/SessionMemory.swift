@@ -31,6 +31,9 @@ public struct SessionMemory: Hashable, Sendable {
         }
     }
 
+    /// Private memory that CUDA reserves: 379 MiB were measured in a decoder's process.
+    private static let ofCUDA = 512 * mebibyte
+
     /// Private memory for each processor: codecs start several threads for each, with stacks of 8 MiB.
     private static let perProcessor = 16 * mebibyte
 
@@ -39,18 +42,20 @@ public struct SessionMemory: Hashable, Sendable {
     /// - Parameters:
     ///   - picture: bytes of a picture, as `pictureBytes` counts them; 0 while the size is not known.
     ///   - converter: what its converter has of its own.
+    ///   - encodesWithCUDA: whether its process may use NVIDIA's encoder.
     ///   - processors: of the machine.
     ///   - limit: bytes that all sessions of the user may have; nil for no limit.
     public init(
-        _ kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory(), processors: Int,
-        limit: UInt64? = nil
+        _ kind: SessionKind, picture: UInt64, converter: ConverterMemory = ConverterMemory(),
+        encodesWithCUDA: Bool = false, processors: Int, limit: UInt64? = nil
     ) {
         let row = Self.row(kind)
         let picture = min(picture, Self.maxPicture)
         initial = row.initial.bytes + row.initial.pictures * picture + converter.least
         // The stacks are reserved memory, most of which no session's share counts.
+        let most = row.bound.bytes + row.bound.pictures * picture + converter.most
         bound =
-            min(row.bound.bytes + row.bound.pictures * picture + converter.most, limit ?? .max)
+            min(most + (encodesWithCUDA ? Self.ofCUDA : 0), limit ?? .max)
             + Self.perProcessor * UInt64(clamping: processors)
     }
 

@@ -122,7 +122,11 @@ public enum EncoderPolicy {
     private static func isBusy(_ snapshot: ProbeSnapshot, _ failures: [CodecFailure]) -> Bool {
         if !failures.isEmpty { return failures.contains(where: \.isTransient) }
         return !snapshot.encoders.contains(where: \.hardware)
-            && snapshot.nodes.contains { $0.state == .verifying || $0.state == .busy }
+            && snapshot.nodes.contains { node in
+                if node.state == .verifying { return true }
+                guard node.isCard else { return node.state == .busy }
+                return snapshot.encodePaths(of: node).contains { $0.cause == .busy }
+            }
     }
 
     /// Why no hardware encoder can serve the request: the failures and full GPUs, otherwise the findings of the probe.
@@ -142,11 +146,14 @@ public enum EncoderPolicy {
         return snapshot.nodes.map { "\($0.node): \(reason(of: $0, snapshot))" }.joined(separator: "; ")
     }
 
-    /// Why nothing is encoded on a node; a card of NVIDIA's that decodes has no reason of its own, but its paths have.
+    /// Why nothing is encoded on a node; the reason of an NVIDIA card that was tried is about decoding.
     private static func reason(of node: RenderNode, _ snapshot: ProbeSnapshot) -> String {
-        if let reason = node.reason { return reason }
-        let path = snapshot.paths.first { $0.device == node.node && $0.operation == .encode && !$0.verified }
-        return path?.reason.map { "its HEVC encoder is not used: \($0)" } ?? "no HEVC encoder found on it"
+        let ofPath = snapshot.encodePaths(of: node).first { !$0.verified }?.reason.map {
+            "its HEVC encoder is not used: \($0)"
+        }
+        let ofNode = node.reason
+        let wasTried = node.isCard && [.ready, .busy].contains(node.state)
+        return (wasTried ? ofPath ?? ofNode : ofNode ?? ofPath) ?? "no HEVC encoder found on it"
     }
 
     /// Why none of the hardware encoders fits the request.
@@ -193,6 +200,17 @@ extension EncoderPolicy.Request {
     fileprivate func fits(_ encoder: EncoderDescription) -> Bool {
         guard requiredGPU.map({ encoder.isOn(gpu: $0) }) ?? true else { return false }
         return size.map { encoder.sizes?.contain($0) ?? true } ?? true
+    }
+}
+
+extension RenderNode {
+    /// Whether it is an NVIDIA card, which decodes and encodes independently of each other.
+    fileprivate var isCard: Bool { CodecInterface(node: node) == .nvdec }
+}
+
+extension ProbeSnapshot {
+    fileprivate func encodePaths(of node: RenderNode) -> [CodecPath] {
+        paths.filter { $0.device == node.node && $0.operation == .encode }
     }
 }
 
