@@ -186,6 +186,12 @@ extension EndToEndFaults {
             #expect(try hwctl("info", path("out.mov")).text.contains("40"))
             let run = try encode(input, path("out.mkv"))
             #expect(run.errors.contains("cannot crop single samples: it shows 96x64, not 96x40"), "\(run.errors)")
+            for change in [["--effect", "saturation:s=1.2"], ["--property", "ColorPrimaries=ITU_R_709_2"]] {
+                let run = try Programs.hwctl(
+                    Self.encode + change + [input, path("changed.mov")], socket: server.socket)
+                #expect(run.status == 0, "\(change): \(run.errors)")
+                #expect(try sideData("changed.mov").isEmpty)
+            }
         }
 
         @Test("WebVTT as mkvmerge stores it is kept and converted", arguments: ["mkv", "mov"])
