@@ -183,15 +183,24 @@ extension EndToEndFaults {
             try encode(input, path("out.mov"))
             let report = try hwctl("info", "--json", path("out.mov"))
             #expect(report.text.contains("\"clean_aperture\""))
-            #expect(try hwctl("info", path("out.mov")).text.contains("40"))
+            #expect(try hwctl("info", path("out.mov")).text.contains("96x40"))
             let run = try encode(input, path("out.mkv"))
             #expect(run.errors.contains("cannot crop single samples: it shows 96x64, not 96x40"), "\(run.errors)")
-            for change in [["--effect", "saturation:s=1.2"], ["--property", "ColorPrimaries=ITU_R_709_2"]] {
-                let run = try Programs.hwctl(
-                    Self.encode + change + [input, path("changed.mov")], socket: server.socket)
-                #expect(run.status == 0, "\(change): \(run.errors)")
-                #expect(try sideData("changed.mov").isEmpty)
-            }
+        }
+
+        @Test(
+            "Matroska's displayed size is that of the cropped picture",
+            arguments: [([96, 40], "1:1"), ([192, 40], "2:1"), ([96, 64], "1:1"), ([48, 40], "1:2")])
+        func croppedSize(_ shown: [UInt8], _ aspect: String) throws {
+            let input = try clip("in.mkv", "-aspect", "3:1")
+            // DisplayWidth, DisplayHeight, and PixelCropBottom instead of DisplayUnit (RFC 9559 5.1.4.1.28).
+            let old: [UInt8] = [0x54, 0xB0, 0x81, 3, 0x54, 0xBA, 0x81, 1, 0x54, 0xB2, 0x81, 3]
+            let new: [UInt8] = [0x54, 0xB0, 0x81, shown[0], 0x54, 0xBA, 0x81, shown[1], 0x54, 0xAA, 0x81, 24]
+            try patch("in.mkv", old, with: new)
+            try encode(input, path("out.mov"))
+            #expect(try probe("out.mov", "v", "stream=sample_aspect_ratio") == [aspect])
+            let report = try hwctl("info", "--json", input).text
+            #expect(report.contains("\"pixel_aspect_ratio\" : \"\(aspect)\""), "\(report)")
         }
 
         @Test("WebVTT as mkvmerge stores it is kept and converted", arguments: ["mkv", "mov"])
