@@ -310,6 +310,21 @@ extension EndToEndFaults {
                     "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x128:rate=50:duration=0.4", "-vf",
                     "interlace=scan=tff,separatefields", "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params",
                     "interlace=1:log-level=none", path("in.hevc"),
+            struct Table: Decodable {
+                struct Row: Decodable {
+                    var verify: String
+                    var boxes: [String]
+                    var formats: [String: String]
+                }
+                var schema: Int
+                var contents: [Row]
+            }
+            let json = try hwctl("verify", "--explain", "--json")
+            let table = try JSONDecoder().decode(Table.self, from: Data(json.output))
+            #expect(table.schema == 1)
+            let row = try #require(table.contents.first { $0.verify == "projection" })
+            #expect(row.boxes == ["sv3d", "st3d"])
+            #expect(row.formats[".mov"] == "kept" && row.formats["NUT"] == "named")
                 ])
             let run = try hwctl("encode", "--preset", "ultrafast", path("in.hevc"), path("out.mov"))
             #expect(run.errors.contains("each picture of the source is one field"), "\(run.errors)")
