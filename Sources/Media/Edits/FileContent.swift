@@ -141,7 +141,7 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
                 meaning:
                     "titles of audio and subtitle tracks, whether they are for the hearing or visually impaired, "
                     + "forced, a commentary or dubbed, and which subtitles are shown by default",
-                holders: [.mov, .mp4, .fmp4, .matroska, .nut])
+                holders: [.mov, .mp4, .fmp4, .matroska])
         case .timecode:
             Traits(title: "timecode", meaning: "the timecode of the first frame", holders: Self.movies)
         case .streams:

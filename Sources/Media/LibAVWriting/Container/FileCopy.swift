@@ -81,7 +81,7 @@ enum FileCopy {
         case .views, .colorVolume:
             let types = source.carriedBoxes.map(\.type.description).filter(content.boxes.contains)
             return line(!types.isEmpty, "\(content.title) (\(types.joined(separator: ", ")))")
-        case .tracks: return tracksLoss(source, because: reason)
+        case .tracks: return tracksLoss(source, format, because: reason)
         case .unknown:
             let names = source.unknownContents
             guard !names.isEmpty else { return nil }
@@ -121,17 +121,25 @@ enum FileCopy {
     }
 
     /// A line about the titles and flags of sound and subtitles; nil without any.
-    private static func tracksLoss(_ source: MediaReader, because reason: String) -> String? {
+    ///
+    /// libavformat's NUT has titles, and some of the flags.
+    private static func tracksLoss(
+        _ source: MediaReader, _ format: OutputFormat, because reason: String
+    ) -> String? {
+        let (isNUT, held): (Bool, Set<TrackFlag>) =
+            format == .nut ? (true, [.shown, .commentary, .dubbed]) : (false, [.shown])
         let tracks = source.otherStreams.filter { track in
             guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else {
                 return false
             }
-            return track.title != nil || !track.flags.subtracting([.shown]).isEmpty
+            return !isNUT && track.title != nil || !track.flags.subtracting(held).isEmpty
         }
         guard !tracks.isEmpty else { return nil }
         let list = tracks.prefix(4).map { "\($0.index)" }.joined(separator: ", ")
-        return
-            "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
+        let streams = "(streams \(list)\(tracks.count > 4 ? ", …" : ""))"
+        return isNUT
+            ? "flags of tracks are not written \(streams): NUT holds default, commentary and dubbed alone"
+            : "titles and flags of tracks are not written \(streams): \(reason)"
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.
