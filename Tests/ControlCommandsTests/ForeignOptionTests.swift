@@ -121,6 +121,26 @@ import Testing
             ("encode -c:v libx264 a.mp4 out.mp4", nil), ("encode -vf hflip a.mp4 out.mp4", nil),
             ("encode -crf 20 -b:v 5M a.mp4 out.mp4", nil), ("encode -crf 20 -nonsense a.mp4 out.mp4", nil),
             ("encode a.mp4 out.mp4 -crf", nil),
+            // A command behind an option, and a file behind what ends the options.
+            ("-v encode -crf 20 a.mp4 b.mov", nil),
+            ("encode -crf 20 -- -i b.mov", "hwctl encode --quality 0.53 -- -i b.mov"),
+            // A thing that is said twice; a width and a height are one.
+            ("encode --width 640 --height 480 a.mp4 b.mov", "hwctl encode --size 640x480 a.mp4 b.mov"),
+            ("encode -l 480 -w 640 a.mp4 b.mov", "hwctl encode --size 640x480 a.mp4 b.mov"),
+            ("encode --width 640 --width 480 a.mp4 b.mov", nil), ("encode -crf 20 -crf 30 a.mp4 b.mov", nil),
+            ("encode --resolution 720p --width 480 a.mp4 b.mov", nil),
+            // Values by their names.
+            ("encode -vf scale=h=480:w=640 a.mp4 b.mov", "hwctl encode --size 640x480 a.mp4 b.mov"),
+            (
+                "encode -vf crop=y=4:x=2:h=50:w=100 a.mp4 b.mov",
+                "hwctl encode --crop 100:50:2:4 a.mp4 b.mov"
+            ),
+            ("encode -vf scale=h=480:h=640 a.mp4 b.mov", nil), ("encode -vf eq=1.5 a.mp4 b.mov", nil),
+            // Values that a shell would run.
+            ("encode --width 640;id a.mp4 b.mov", nil), ("encode -vf eq=saturation=$(id) a.mp4 b.mov", nil),
+            ("encode -vf fps=25;id a.mp4 b.mov", nil), ("encode -vf scale=1;id:2 a.mp4 b.mov", nil),
+            ("encode -x265-params a;id a.mp4 b.mov", "hwctl encode --property 'X265Params=a;id' a.mp4 b.mov"),
+            ("encode -vf fps=30000/1001 a.mp4 b.mov", "hwctl encode --output-frame-rate 30000/1001 a.mp4 b.mov"),
         ] as [(String, String?)])
     func commandLine(_ foreign: String, _ ours: String?) {
         #expect(ForeignOptions.commandLine(for: foreign.split(separator: " ").map(String.init)) == ours)

@@ -135,10 +135,9 @@ public struct AskedChanges: Hashable, Sendable {
                 if name == "icc", hdr != .sdr { return text }
             }
         }
-        // What describes the samples of one color does not hold for another.
-        let unfounded: Set =
-            change == .points ? metadata.union(["icc"]) : change == .samples ? dynamic.union(["icc"]) : []
-        if names.contains("color"), unfounded.contains(name) { return "requested: color" }
+        // What describes the samples of one color does not hold for another; a profile neither for one that gets a description.
+        let unfounded: Set = change == .points ? metadata : change == .samples ? dynamic : []
+        if names.contains("color"), unfounded.contains(name) || name == "icc" { return "requested: color" }
         if let maxLevel, name == "levels" { return "requested: max-level=\(maxLevel)" }
         // Metadata about regions of the picture, or about all of it, does not hold for a part of it.
         if crop != nil || rotation != 0, dynamic.contains(name) || name == "size" || name == "projection" {

@@ -123,10 +123,21 @@ public final class Verification {
         let color = AskedChanges.ColorChange(facts.input.video.color, facts.output.video.color)
         for var item in items {
             if item.verdict == .lost {
-                item.expected = item.expected ?? asked.reason(for: item.name, color) ?? limit(item.name)
+                item.expected =
+                    item.expected ?? asked.reason(for: item.name, color) ?? cut(item.name) ?? limit(item.name)
             }
             receipt.items.append(item)
         }
+    }
+
+    /// Why something that describes the whole picture is not there; nil where it holds for the output's pictures.
+    ///
+    /// Pictures of another size are the displayed part alone.
+    private func cut(_ name: String) -> String? {
+        guard asked.names.contains("size"), facts.input.video.cleanAperture != nil,
+            [FileContent.projection, .dolbyVision].contains(where: { $0.rawValue == name })
+        else { return nil }
+        return "requested: size"
     }
 
     /// What a file whose pictures are not coded cannot hold, beside what a coded stream cannot.

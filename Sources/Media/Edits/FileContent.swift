@@ -141,7 +141,7 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
                 meaning:
                     "titles of audio and subtitle tracks, whether they are for the hearing or visually impaired, "
                     + "forced, a commentary or dubbed, and which subtitles are shown by default",
-                holders: [.mov, .mp4, .fmp4, .matroska, .nut])
+                holders: [.mov, .mp4, .fmp4, .matroska])
         case .timecode:
             Traits(title: "timecode", meaning: "the timecode of the first frame", holders: Self.movies)
         case .streams:
@@ -251,10 +251,13 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         let head = ["verify", "contents"] + formats.map(\.title)
         return [head]
             + allCases.map { content in
-                [content.meaning == nil ? "size" : content.rawValue, content.description]
+                [content.line, content.description]
                     + formats.map { content.treatment(in: $0).rawValue }
             }
     }
+
+    /// The name of the receipt's line that compares it.
+    public var line: String { meaning == nil ? FileContent.size.rawValue : rawValue }
 
     /// The title with the types of boxes.
     private var description: String {

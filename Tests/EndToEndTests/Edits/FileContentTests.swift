@@ -98,6 +98,57 @@ extension EndToEndFaults {
             #expect(try sideData("cropped.mp4").isEmpty)
         }
 
+        @Test(
+            "Where two views are is kept from Matroska to Matroska, and left out where the picture is cropped",
+            arguments: ["left_right", "right_left", "bottom_top", "checkerboard_lr"])
+        func arrangement(_ mode: String) throws {
+            let input = try clip("in.mkv", "-metadata:s:v:0", "stereo_mode=\(mode)")
+            try #require(try probe("in.mkv", "v", "stream_tags=stereo_mode") == [mode])
+            try encode(input, path("out.mkv"))
+            #expect(try probe("out.mkv", "v", "stream_tags=stereo_mode") == [mode])
+            for arguments in [["--crop", "48:32:0:0"], ["--rotate", "90"]] {
+                let run = try Programs.hwctl(
+                    Self.encode + arguments + [input, path("part.mkv")], socket: server.socket)
+                #expect(run.status == 0, "\(run.errors)")
+                #expect(run.errors.contains("because the picture is cropped or turned"), "\(run.errors)")
+                #expect(try probe("part.mkv", "v", "stream_tags=stereo_mode").isEmpty)
+                #expect(try sideData("part.mkv").isDisjoint(with: ["Stereo 3D"]))
+            }
+            let movie = try encode(input, path("out.mov"))
+            let isNamed = movie.errors.contains("the 3D arrangement (\(mode)) is not written")
+            #expect(isNamed == ["bottom_top", "checkerboard_lr"].contains(mode), "\(movie.errors)")
+            guard !isNamed else { return }
+            try encode(path("out.mov"), path("back.mkv"))
+            #expect(try probe("back.mkv", "v", "stream_tags=stereo_mode") == [mode])
+        }
+
+        @Test("A mesh, and the right view at the left in fragments, are named where they cannot be written")
+        func mesh() throws {
+            let shape = Self.full("mshp", [0, 0, 0, 0] + Array("raw ".utf8))
+            let pose = Self.full("prhd", [UInt8](repeating: 0, count: 12))
+            let sphere = Box(
+                "sv3d", Self.full("svhd", [0]).bytes + Box("proj", pose.bytes + shape.bytes).bytes)
+            let input = try clip("in.mp4")
+            try edit("in.mp4", "avc1", [Self.full("st3d", [4]), sphere])
+            try encode(input, path("out.mp4"))
+            let matroska = try encode(input, path("out.mkv"), status: 1)
+            let line = "is not written: Matroska holds none of its kind"
+            #expect(matroska.errors.contains("arrangement (sv3d) \(line)"), "\(matroska.errors)")
+            #expect(try probe("out.mkv", "v", "stream_tags=stereo_mode") == ["right_left"])
+            let fragments = try hwctl(
+                "encode", "--preset", "ultrafast", "--to", "fmp4", input, "-")
+            #expect(fragments.errors.contains("(st3d, sv3d) is not written"), "\(fragments.errors)")
+        }
+
+        @Test("A projection of pictures with a clean aperture is left out where they are scaled, as asked for")
+        func scaledAperture() throws {
+            let input = try clip("in.mp4")
+            let aperture = [48, 1, 32, 1, 0, 1, 0, 1].flatMap { [UInt8](bigEndian: [UInt32($0)]) }
+            try edit("in.mp4", "avc1", Self.sphere + [Box("clap", aperture)])
+            let run = try encode("--size", "96x64", input, path("out.mp4"))
+            #expect(run.errors.contains("because the picture is cropped or turned"), "\(run.errors)")
+        }
+
         @Test("The first version's text about a sphere is kept, and the boxes of the second are added")
         func firstVersion() throws {
             let id: [UInt8] = [
@@ -135,6 +186,12 @@ extension EndToEndFaults {
             let run = try encode("--hdr", "pq", input, path("pq.mov"))
             #expect(run.errors.contains("left out: the ICC profile of the video, because the colors are changed"))
             #expect(try sideData("pq.mov").isEmpty)
+            for change in [["--effect", "saturation:s=1.2"], ["--property", "ColorPrimaries=ITU_R_709_2"]] {
+                let run = try Programs.hwctl(
+                    Self.encode + change + [input, path("changed.mov")], socket: server.socket)
+                #expect(run.status == 0, "\(change): \(run.errors)")
+                #expect(try sideData("changed.mov").isEmpty)
+            }
         }
 
         @Test(
@@ -159,6 +216,10 @@ extension EndToEndFaults {
             #expect(try probe("back.mkv", "s", flags) == ["0", "1", "0", "0", "0", "1"])
             let stream = try hwctl("encode", "--preset", "ultrafast", "--subtitle", "none", input, path("out.ts"))
             #expect(stream.errors.contains("titles and flags of tracks are not written"), "\(stream.errors)")
+            let nut = try encode(input, path("out.nut"))
+            let lost = "flags of tracks are not written (streams 2, 3): NUT holds"
+            #expect(nut.errors.contains(lost), "\(nut.errors)")
+            #expect(try probe("out.nut", "a", "stream_tags=title") == ["Commentary"])
         }
 
         /// Replaces bytes of the same length once.
@@ -183,9 +244,24 @@ extension EndToEndFaults {
             try encode(input, path("out.mov"))
             let report = try hwctl("info", "--json", path("out.mov"))
             #expect(report.text.contains("\"clean_aperture\""))
-            #expect(try hwctl("info", path("out.mov")).text.contains("40"))
+            #expect(try hwctl("info", path("out.mov")).text.contains("96x40"))
             let run = try encode(input, path("out.mkv"))
             #expect(run.errors.contains("cannot crop single samples: it shows 96x64, not 96x40"), "\(run.errors)")
+        }
+
+        @Test(
+            "Matroska's displayed size is that of the cropped picture",
+            arguments: [([96, 40], "1:1"), ([192, 40], "2:1"), ([96, 64], "1:1"), ([48, 40], "1:2")])
+        func croppedSize(_ shown: [UInt8], _ aspect: String) throws {
+            let input = try clip("in.mkv", "-aspect", "3:1")
+            // DisplayWidth, DisplayHeight, and PixelCropBottom instead of DisplayUnit (RFC 9559 5.1.4.1.28).
+            let old: [UInt8] = [0x54, 0xB0, 0x81, 3, 0x54, 0xBA, 0x81, 1, 0x54, 0xB2, 0x81, 3]
+            let new: [UInt8] = [0x54, 0xB0, 0x81, shown[0], 0x54, 0xBA, 0x81, shown[1], 0x54, 0xAA, 0x81, 24]
+            try patch("in.mkv", old, with: new)
+            try encode(input, path("out.mov"))
+            #expect(try probe("out.mov", "v", "stream=sample_aspect_ratio") == [aspect])
+            let report = try hwctl("info", "--json", input).text
+            #expect(report.contains("\"pixel_aspect_ratio\" : \"\(aspect)\""), "\(report)")
         }
 
         @Test("WebVTT as mkvmerge stores it is kept and converted", arguments: ["mkv", "mov"])
@@ -234,6 +310,21 @@ extension EndToEndFaults {
             #expect(document.contains(ContentTable.markdown))
             let run = try hwctl("verify", "--explain")
             #expect(run.text.contains("projection") && run.text.contains("sv3d"))
+            struct Table: Decodable {
+                struct Row: Decodable {
+                    var verify: String
+                    var boxes: [String]
+                    var formats: [String: String]
+                }
+                var schema: Int
+                var contents: [Row]
+            }
+            let json = try hwctl("verify", "--explain", "--json")
+            let table = try JSONDecoder().decode(Table.self, from: Data(json.output))
+            #expect(table.schema == 1)
+            let row = try #require(table.contents.first { $0.verify == "projection" })
+            #expect(row.boxes == ["sv3d", "st3d"])
+            #expect(row.formats[".mov"] == "kept" && row.formats["NUT"] == "named")
         }
 
         @Test("Several frames of speech in a sample are all kept", arguments: ["mov", "mp4"])

@@ -58,14 +58,19 @@ package enum ForeignOptions {
         return answers.isEmpty ? nil : answers.joined(separator: "; ")
     }
 
-    /// The command line in words of ours; nil where an option has none, or where words exclude each other.
+    /// The command line in words of ours; nil where an option has none, where words exclude each other or say a thing twice,
+    /// and where options precede the command.
     package static func commandLine(for arguments: [String]) -> String? {
         guard let first = arguments.first, arguments.allSatisfy({ FileName.printable($0) == $0 }) else {
             return nil
         }
         let isStart = first.hasPrefix("-")
+        let options = arguments.prefix { $0 != "--" }
+        if isStart, options.contains(where: { !$0.hasPrefix("-") && !rows(for: $0).isEmpty }) { return nil }
         let command = isStart ? "encode" : first
-        var rest = (isStart ? arguments : Array(arguments.dropFirst()))[...]
+        var rest = options.dropFirst(isStart ? 0 : 1)
+        // Names, whatever they begin with.
+        let names = arguments.dropFirst(options.count).map(quoted)
         var (words, output): ([String], [String]) = ([], [])
         while let argument = rest.popFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
@@ -91,8 +96,33 @@ package enum ForeignOptions {
             case .note: return nil
             }
         }
-        let rates = words.filter { ["--quality", "--bitrate", "--qp"].contains($0.prefix { $0 != " " }) }
-        return rates.count > 1 ? nil : (["hwctl", command] + words + output).joined(separator: " ")
+        joinSides(&words)
+        let given = words.flatMap { $0.split(separator: " ") }.filter { $0.hasPrefix("--") }
+            .map { String($0.prefix { $0 != "=" }) }
+        let single = given.filter { !repeatable.contains($0) }
+        guard Set(single).count == single.count,
+            !exclusive.contains(where: { $0.intersection(single).count > 1 })
+        else { return nil }
+        return (["hwctl", command] + words + names + output).joined(separator: " ")
+    }
+
+    /// Our options that may be there several times.
+    private static let repeatable: Set = ["--effect", "--property"]
+    /// Our options of which one may be there.
+    private static let exclusive: [Set<String>] = [
+        ["--quality", "--bitrate", "--qp"], ["--size", "--max-height"],
+    ]
+
+    /// Makes one size of a width and a height.
+    private static func joinSides(_ words: inout [String]) {
+        let (width, height) = ("--size -2x", "--size ")
+        guard let tall = words.firstIndex(where: { $0.hasPrefix(width) }),
+            let wide = words.firstIndex(where: { $0.hasPrefix(height) && $0.hasSuffix("x-2") }),
+            wide != tall
+        else { return }
+        let size = words[wide].dropLast(2) + words[tall].dropFirst(width.count)
+        words[min(wide, tall)] = String(size)
+        words.remove(at: max(wide, tall))
     }
 
     /// A word for a shell.
@@ -126,7 +156,7 @@ package enum ForeignOptions {
             name.hasPrefix("--") ? "\(given) is \(words) here" : "ffmpeg's \(given) is \(words)"
         }
         switch row.answer {
-        case .option(let option): return equal(value.map { "\(option) \($0)" } ?? option)
+        case .option(let option): return equal(value.map { "\(option) \(quoted($0))" } ?? option)
         case .words(let words, let otherwise):
             return value.flatMap(words).map { equal($0) + row.remark } ?? "\(name): \(otherwise)"
         case .note(let note), .needless(let note), .name(let note): return "\(name) \(note)"
@@ -201,7 +231,7 @@ package enum ForeignOptions {
                 otherwise: "--property X265Params=KEY=VALUE sets a tune's options")),
         Row(
             "-x265-params --x265-params",
-            .words({ "--property X265Params=\($0)" }, otherwise: "--property X265Params=KEY=VALUE")),
+            .words({ "--property \(quoted("X265Params=\($0)"))" }, otherwise: "--property X265Params=KEY=VALUE")),
         Row("-profile:v -profile", .option("--profile")),
         Row(
             "-pix_fmt --pix-fmt",
@@ -228,8 +258,12 @@ package enum ForeignOptions {
         Row(
             "-s --scale --resolution",
             .words(size, otherwise: "--size WxH scales, --max-height N to a height at most")),
-        Row("--width -w", .words({ "--size \($0)x-2" }, otherwise: "--size Wx-2 scales to a width")),
-        Row("--height -l", .words({ "--size -2x\($0)" }, otherwise: "--size -2xH scales to a height")),
+        Row(
+            "--width -w",
+            .words({ number($0) ? "--size \($0)x-2" : nil }, otherwise: "--size Wx-2 scales to a width")),
+        Row(
+            "--height -l",
+            .words({ number($0) ? "--size -2x\($0)" : nil }, otherwise: "--size -2xH scales to a height")),
         Row("-r --fps -framerate --framerate", .option("--output-frame-rate")),
         Row("-vsync -fps_mode", .needless("is not needed: times are kept (--output-frame-rate)")),
         Row("--vfr --cfr", takesValue: false, .needless("is not needed: times are kept (--output-frame-rate)")),
@@ -325,6 +359,42 @@ package enum ForeignOptions {
         return "--size \(sides.joined(separator: "x"))"
     }
 
+    /// Whether a text is a number without a sign.
+    private static func number(_ text: String) -> Bool {
+        !text.isEmpty && text.allSatisfy { $0.isASCII && $0.isNumber } && Int(text) != nil
+    }
+
+    /// Whether a text is a number with decimals, or a fraction such as 30000/1001.
+    private static func fraction(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return (1...2).contains(parts.count)
+            && parts.allSatisfy { part in
+                part.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." } && Double(part) != nil
+            }
+    }
+
+    /// The names of the values of ffmpeg's filters that have words of ours, in their order.
+    private static let filterValues = [
+        "scale": ["w", "h"], "eq": ["saturation"], "lut3d": ["file"], "crop": ["w", "h", "x", "y"], "fps": ["fps"],
+        "transpose": ["dir"],
+    ]
+
+    /// The values of one of ffmpeg's filters in the order of their names; nil where some are missing, or others are there.
+    private static func values(_ filter: String, _ text: String) -> [String]? {
+        guard let names = filterValues[filter] else { return nil }
+        var values: [String?] = names.map { _ in nil }
+        // How scale filters has another name here.
+        let parts = text.split(separator: ":").filter { !(filter == "scale" && $0.hasPrefix("flags=")) }
+        for (index, part) in parts.enumerated() {
+            let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
+            let place = pair.count == 2 ? names.firstIndex(of: pair[0]) : index
+            guard let place, values.indices.contains(place), values[place] == nil else { return nil }
+            values[place] = pair.last
+        }
+        let found = values.compactMap { $0 }
+        return found.count == names.count ? found : nil
+    }
+
     private static func pixelFormat(_ name: String) -> String? {
         let names = [
             "yuv420p": "i420", "yuv420p10le": "i010", "yuva420p": "yuva", "rgba": "rgba8", "bgra": "bgra8",
@@ -337,22 +407,17 @@ package enum ForeignOptions {
         var words: [String] = []
         for filter in chain.split(separator: ",") {
             let parts = filter.split(separator: "=", maxSplits: 1).map(String.init)
-            let named = parts.count > 1 ? parts[1].split(separator: ":").map(String.init) : []
-            // The names of scale's values may be written, and how it filters has another name here.
-            let values = named.filter { !$0.hasPrefix("flags=") }.map { value in
-                ["w=", "h=", "fps=", "saturation=", "file="].first(where: value.hasPrefix)
-                    .map { String(value.dropFirst($0.count)) } ?? value
-            }
+            guard let values = values(parts[0], parts.count > 1 ? parts[1] : "") else { return nil }
             let numbers = values.allSatisfy { Int($0) != nil }
-            switch (parts[0], values.count) {
-            case ("scale", 2) where numbers: words += size(values.joined(separator: ":")).map { [$0] } ?? []
-            case ("eq", 1) where named[0].hasPrefix("saturation="):
+            switch parts[0] {
+            case "scale" where numbers: words += size(values.joined(separator: ":")).map { [$0] } ?? []
+            case "eq" where parts[1].hasPrefix("saturation=") && fraction(values[0]):
                 words.append("--effect saturation:s=\(values[0])")
-            case ("lut3d", 1): words.append("--effect \(quoted("lut:file=\(values[0])"))")
-            case ("crop", 4) where numbers: words.append("--crop \(values.joined(separator: ":"))")
-            case ("fps", 1): words.append("--output-frame-rate \(values[0])")
-            case ("transpose", 1) where values[0] == "1" || values[0] == "clock": words.append("--rotate 90")
-            case ("transpose", 1) where values[0] == "2" || values[0] == "cclock": words.append("--rotate 270")
+            case "lut3d": words.append("--effect \(quoted("lut:file=\(values[0])"))")
+            case "crop" where numbers: words.append("--crop \(values.joined(separator: ":"))")
+            case "fps" where fraction(values[0]): words.append("--output-frame-rate \(values[0])")
+            case "transpose" where values[0] == "1" || values[0] == "clock": words.append("--rotate 90")
+            case "transpose" where values[0] == "2" || values[0] == "cclock": words.append("--rotate 270")
             default: return nil
             }
         }

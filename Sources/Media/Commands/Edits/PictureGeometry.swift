@@ -159,7 +159,7 @@ struct PictureGeometry {
             let described = Self.described(video.color, from: source, to: (width, height))
             (video.width, video.height, video.cleanAperture) = (width, height, nil)
             (video.color, video.sampleAspectRatio) = (described, sampleAspectRatio)
-            if !onlyScales { (video.dolbyVision, video.projection) = (nil, []) }
+            if !onlyScales { (video.dolbyVision, video.projection, video.stereoMode) = (nil, [], nil) }
         }
         if changesSamples || request.orientation != nil { video.displayMatrix = displayMatrix.map(placed) }
         return video

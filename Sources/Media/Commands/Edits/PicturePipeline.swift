@@ -96,7 +96,9 @@ struct PicturePlan {
     func notes(_ source: VideoDescription, _ format: OutputFormat) -> [String] {
         let removed: [(FileContent, Bool, String)] = [
             (
-                .projection, !source.projection.isEmpty && video.projection.isEmpty,
+                .projection,
+                !source.projection.isEmpty && video.projection.isEmpty
+                    || source.stereoMode != nil && video.stereoMode == nil,
                 "the picture is cropped or turned"
             ),
             (.profile, source.profile != nil && video.profile == nil, "the colors are changed"),

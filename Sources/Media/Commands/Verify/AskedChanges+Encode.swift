@@ -28,9 +28,9 @@ extension AskedChanges {
         }
         (crop, rotation) = (picture.crop, picture.rotation)
         if picture.background != nil { names.formUnion(["alpha", "pictures"]) }
-        // EncodeColor leaves HDR metadata out.
+        // EncodeColor leaves HDR metadata and the ICC profile out.
         if !picture.effects.isEmpty {
-            names.formUnion(["pictures", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"])
+            names.formUnion(["pictures", "icc", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"])
         }
         if picture.orientation != nil { names.insert("rotation") }
         if picture.frameRate != nil {

@@ -73,7 +73,9 @@ struct VerifyCommand: ParsableCommand {
 
     func run() throws {
         guard let input, let output else {
-            return try report { try Console.result(ContentTable.text) }
+            return try report {
+                if json { try Console.json(ContentTable()) } else { try Console.result(ContentTable.text) }
+            }
         }
         try report {
             var changes = try AskedChanges(text: asked)

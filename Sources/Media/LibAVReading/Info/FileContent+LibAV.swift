@@ -56,11 +56,10 @@ extension VideoDescription {
     mutating func addProjection(_ stream: AVStream, _ boxes: SourceBoxes?) {
         profile = boxes?.profile(track: stream.id)
         projection = boxes?.entryBoxes(track: stream.id, ["st3d", "sv3d"]) ?? []
-        if !projection.contains(where: { $0.type == "st3d" }),
-            let stereo = stream.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self), stereo.flags == 0
-        {
-            let modes: [AVStereo3DType: UInt8] = [AV_STEREO3D_TOPBOTTOM: 1, AV_STEREO3D_SIDEBYSIDE: 2]
-            if let mode = modes[stereo.type] { projection.append(Projection.arrangement(mode)) }
+        stereoMode = projection.lazy.compactMap(Projection.stereoMode).first
+        if !projection.contains(where: { $0.type == "st3d" }) {
+            stereoMode = Self.stereoMode(stream)
+            if let box = stereoMode.flatMap(Projection.arrangement) { projection.append(box) }
         }
         if !projection.contains(where: { $0.type == "sv3d" }),
             let mapping = stream.sideData(AV_PKT_DATA_SPHERICAL, as: AVSphericalMapping.self)
@@ -68,6 +67,19 @@ extension VideoDescription {
             projection.append(Self.mapping(mapping))
         }
         if let text = boxes?.projectionText(track: stream.id) { projection.append(text) }
+    }
+
+    /// Matroska's name of where two views are in the picture; nil for one view.
+    private static func stereoMode(_ stream: AVStream) -> String? {
+        guard let stereo = stream.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self) else { return nil }
+        let isInverted = stereo.flags & AV_STEREO3D_FLAG_INVERT != 0
+        switch stereo.type {
+        case AV_STEREO3D_2D: return nil
+        case AV_STEREO3D_TOPBOTTOM: return isInverted ? "bottom_top" : "top_bottom"
+        case AV_STEREO3D_SIDEBYSIDE: return isInverted ? "right_left" : "left_right"
+        // libavformat has the name of Matroska's other arrangements.
+        default: return LibAVDictionary.value(stream.metadata, "stereo_mode")
+        }
     }
 
     private static func mapping(_ mapping: AVSphericalMapping) -> Box {

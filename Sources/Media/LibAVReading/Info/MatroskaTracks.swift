@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDBoxes
+internal import HWDLibAV
 internal import HWDModel
 
 /// What libavformat does not report of the tracks of a Matroska file (RFC 9559 5.1.4): how pictures are cropped, and the
@@ -11,6 +12,11 @@ struct MatroskaTracks {
         var type: UInt64 = 0
         var codec = ""
         var (top, bottom, left, right) = (0, 0, 0, 0)
+        /// The coded and the displayed size (RFC 9559 5.1.4.1.28.6 to 5.1.4.1.28.14); nil where they are not there.
+        var (width, height): (UInt64?, UInt64?)
+        var (displayWidth, displayHeight): (UInt64?, UInt64?)
+        /// 0 samples, 1 cm, 2 inches, 3 an aspect ratio, 4 unknown.
+        var displayUnit: UInt64 = 0
     }
 
     /// By stream number.
@@ -82,6 +88,11 @@ struct MatroskaTracks {
                     case 0x54BB: track.top = samples
                     case 0x54CC: track.left = samples
                     case 0x54DD: track.right = samples
+                    case 0xB0: track.width = EBML.number(content)
+                    case 0xBA: track.height = EBML.number(content)
+                    case 0x54B0: track.displayWidth = EBML.number(content)
+                    case 0x54BA: track.displayHeight = EBML.number(content)
+                    case 0x54B2: track.displayUnit = EBML.number(content)
                     default: break
                     }
                 }
@@ -107,6 +118,24 @@ struct MatroskaTracks {
         return CleanAperture(
             x: track.left, y: track.top, width: width - cutX, height: height - cutY, ofCodedWidth: width,
             codedHeight: height)
+    }
+
+    /// The aspect ratio of the samples of a stream whose pictures are cropped, from libavformat's, which relates the displayed
+    /// size to the whole picture.
+    ///
+    /// The displayed size is that of the cropped picture (RFC 9559 5.1.4.1.28.12), and by default its number of samples. One
+    /// that equals the coded size is of a program that did not crop it.
+    func aspect(_ index: Int, _ aspect: Rational?, width: Int, height: Int) -> Rational? {
+        guard let aspect, let shown = aperture(index, width: width, height: height) else { return aspect }
+        let track = tracks[index]
+        guard track.displayUnit < 4,
+            (track.displayWidth ?? track.width, track.displayHeight ?? track.height)
+                != (track.width, track.height)
+        else { return aspect }
+        let horizontal = track.displayWidth == nil ? 1 : Double(width) / shown.width.value
+        let vertical = track.displayHeight == nil ? 1 : shown.height.value / Double(height)
+        let ratio = av_d2q(aspect.value * horizontal * vertical, 1 << 16)
+        return Rational(positive: ratio) ?? aspect
     }
 
     /// Whether there is text that `setCodec` names.

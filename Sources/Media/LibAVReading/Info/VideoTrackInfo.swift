@@ -134,6 +134,9 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         let aspect =
             Rational(positive: stream.sample_aspect_ratio) ?? Rational(positive: parameters.sample_aspect_ratio)
         pixelAspectRatio = aspect.map { "\($0.numerator):\($0.denominator)" }
+        if let tracks, let shown = tracks.aspect(index, aspect, width: width, height: height) {
+            pixelAspectRatio = "\(shown.numerator):\(shown.denominator)"
+        }
         let matrix = Demuxer.displayMatrix(stream)
         rotation = Demuxer.rotation(matrix)
         averageFrameRate = Rational(positive: stream.avg_frame_rate)?.description

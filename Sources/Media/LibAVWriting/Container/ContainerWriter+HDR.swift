@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDBoxes
+internal import HWDEdits
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDLibAVReading
@@ -22,18 +23,14 @@ extension ContainerWriter {
 
     /// Attaches the source's description of a sphere and of two views in a picture, if the track still has it.
     func attachProjection(of track: VideoTrack, to stream: UnsafeMutablePointer<AVStream>) throws(MediaError) {
+        // Matroska's muxer takes the arrangement from the metadata.
+        if format == .matroska { av_dict_set(&stream.pointee.metadata, "stereo_mode", track.stereoMode, 0) }
         guard !track.projection.isEmpty, let source = projectionSource?.libAV?.demuxer.video else { return }
         if let mapping = source.sideData(AV_PKT_DATA_SPHERICAL, as: AVSphericalMapping.self) {
             try attach(mapping, AV_PKT_DATA_SPHERICAL, to: stream)
         }
         guard let stereo = source.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self) else { return }
         try attach(stereo, AV_PKT_DATA_STEREO3D, to: stream)
-        // Matroska's muxer takes the arrangement from the metadata.
-        let modes: [AVStereo3DType: String] = [
-            AV_STEREO3D_TOPBOTTOM: stereo.flags == 0 ? "top_bottom" : "bottom_top",
-            AV_STEREO3D_SIDEBYSIDE: stereo.flags == 0 ? "left_right" : "right_left",
-        ]
-        if let mode = modes[stereo.type] { av_dict_set(&stream.pointee.metadata, "stereo_mode", mode, 0) }
     }
 
     private func attach<Value: BitwiseCopyable>(

@@ -13,7 +13,7 @@ enum FileCopy {
     private static let fileKeys = [
         "major_brand", "minor_version", "compatible_brands", "encoder", "timecode", MediaWriter.partKey,
     ]
-    private static let trackKeys = ["encoder", "timecode", "rotate"]
+    private static let trackKeys = ["encoder", "timecode", "rotate", "stereo_mode"]
     /// The most chapters that are copied: their titles are in memory.
     private static let maxChapters = 10_000
 
@@ -41,7 +41,8 @@ enum FileCopy {
     /// - Parameter isCopy: whether the pictures are copied.
     static func losses(of source: MediaReader?, _ format: OutputFormat, isCopy: Bool) -> [String] {
         guard let source else { return [] }
-        return [switchedOn(source, format), arrangement(source, format)].compactMap { $0 }
+        let lines = [switchedOn(source, format), arrangement(source, format), unwritable(source, format)]
+        return lines.compactMap { $0 }
             + FileContent.allCases.compactMap { content in
                 let treatment = content.treatment(in: format)
                 guard treatment == .named || treatment == .copied && !isCopy else { return nil }
@@ -73,15 +74,14 @@ enum FileCopy {
             return line(timecode(from: source, rate: video.averageFrameRate ?? video.baseFrameRate) != nil)
         case .profile: return line(video.profile != nil)
         case .projection: return line(!video.projection.isEmpty).map { "warning: \($0)" }
-        case .views where format.isByteStream:
-            guard source.carriedBoxes.contains(where: { $0.type == "lhvC" }) else { return nil }
+        case .views where format.isByteStream && source.carriedBoxes.contains { $0.type == "lhvC" }:
             return
                 "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "
                 + "shows the base layer alone"
         case .views, .colorVolume:
             let types = source.carriedBoxes.map(\.type.description).filter(content.boxes.contains)
             return line(!types.isEmpty, "\(content.title) (\(types.joined(separator: ", ")))")
-        case .tracks: return tracksLoss(source, because: reason)
+        case .tracks: return tracksLoss(source, format, because: reason)
         case .unknown:
             let names = source.unknownContents
             guard !names.isEmpty else { return nil }
@@ -108,30 +108,54 @@ enum FileCopy {
         return "warning: \(first.description) is off in the source and on in \(format.title)"
     }
 
-    /// A warning about an arrangement of two views that boxes have no number for, such as the right one at the left; Matroska's
-    /// muxer takes its name from the metadata.
+    /// A warning about an arrangement of two views that `st3d` has no number for, such as a checkerboard; Matroska has names.
     private static func arrangement(_ source: MediaReader, _ format: OutputFormat) -> String? {
-        guard format != .matroska, let stream = source.libAV?.demuxer.video,
-            stream.sideData(AV_PKT_DATA_STEREO3D, as: AVStereo3D.self) != nil,
-            !source.video.projection.contains(where: { $0.type == "st3d" }),
-            let name = LibAVDictionary.value(stream.metadata, "stereo_mode"), name != "mono"
+        guard format != .matroska, let name = source.video.stereoMode,
+            !source.video.projection.contains(where: { $0.type == "st3d" })
         else { return nil }
         return
             "warning: the 3D arrangement (\(name.printable(maxBytes: 64))) is not written: \(format.title) holds none"
     }
 
+    /// A warning about a projection and an arrangement that libavformat's muxers of formats with boxes or elements for them cannot
+    /// write: a mesh, the right view at the left in fragments, or an arrangement that a mesh describes.
+    private static func unwritable(_ source: MediaReader, _ format: OutputFormat) -> String? {
+        guard format == .matroska || format == .fmp4, let stream = source.libAV?.demuxer.video else { return nil }
+        let lost = source.video.projection.filter { box in
+            guard box.type == "st3d" else {
+                return box.type == "sv3d"
+                    && stream.sideData(AV_PKT_DATA_SPHERICAL, as: AVSphericalMapping.self) == nil
+            }
+            if Projection.number(box) == 0 { return false }
+            return format == .matroska
+                ? Projection.stereoMode(box) == nil : ![1, 2].contains(Projection.number(box))
+        }
+        guard !lost.isEmpty else { return nil }
+        let types = lost.map(\.type.description).joined(separator: ", ")
+        return
+            "warning: the \(FileContent.projection.title) (\(types)) is not written: \(format.title) holds none of its kind"
+    }
+
     /// A line about the titles and flags of sound and subtitles; nil without any.
-    private static func tracksLoss(_ source: MediaReader, because reason: String) -> String? {
+    ///
+    /// libavformat's NUT has titles, and some of the flags.
+    private static func tracksLoss(
+        _ source: MediaReader, _ format: OutputFormat, because reason: String
+    ) -> String? {
+        let (isNUT, held): (Bool, Set<TrackFlag>) =
+            format == .nut ? (true, [.shown, .commentary, .dubbed]) : (false, [.shown])
         let tracks = source.otherStreams.filter { track in
             guard track.content == .audio || track.content == .subtitle, !track.isOfOtherProgram else {
                 return false
             }
-            return track.title != nil || !track.flags.subtracting([.shown]).isEmpty
+            return !isNUT && track.title != nil || !track.flags.subtracting(held).isEmpty
         }
         guard !tracks.isEmpty else { return nil }
         let list = tracks.prefix(4).map { "\($0.index)" }.joined(separator: ", ")
-        return
-            "titles and flags of tracks are not written (streams \(list)\(tracks.count > 4 ? ", …" : "")): \(reason)"
+        let streams = "(streams \(list)\(tracks.count > 4 ? ", …" : ""))"
+        return isNUT
+            ? "flags of tracks are not written \(streams): NUT holds default, commentary and dubbed alone"
+            : "titles and flags of tracks are not written \(streams): \(reason)"
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.

@@ -15,7 +15,7 @@ final class ADTSFrames: PacketConverter {
         if other > 0 {
             faults.append(
                 "\(other == 1 ? "1 frame has" : "\(other) frames have") another rate or other channels than the first ones, "
-                    + "which the output cannot say; use --audio aac")
+                    + "which the output's configuration cannot express; use --audio aac")
         }
         return faults.isEmpty ? nil : "warning: \(track.description): \(faults.joined(separator: "; "))"
     }

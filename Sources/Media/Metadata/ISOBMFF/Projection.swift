@@ -12,8 +12,22 @@ package enum Projection {
     /// Whether a box has the text of the first version.
     package static func isText(_ box: Box) -> Bool { box.type == "uuid" && box.fields.starts(with: textID) }
 
-    /// The arrangement of two views: 0 one view, 1 the left one above the right one, 2 beside each other.
-    package static func arrangement(_ mode: UInt8) -> Box { Box("st3d", [0, 0, 0, 0, mode]) }
+    /// Matroska's names of the arrangements that `st3d` has numbers for (RFC 9559 5.1.4.1.28.3).
+    private static let stereoModes: [UInt8: String] = [1: "top_bottom", 2: "left_right", 4: "right_left"]
+
+    /// The arrangement of two views by Matroska's name; nil where `st3d` has no number for it.
+    package static func arrangement(_ name: String) -> Box? {
+        stereoModes.first { $0.value == name }.map { Box("st3d", [0, 0, 0, 0, $0.key]) }
+    }
+
+    /// The number of an arrangement: 0 one view, 1 the left one above the right one, 2 the left one at the left, 3 as a mesh
+    /// says, 4 the right one at the left; nil for other boxes.
+    package static func number(_ box: Box) -> UInt8? {
+        box.type == "st3d" && box.fields.count >= 5 ? box.fields.dropFirst(4).first : nil
+    }
+
+    /// Matroska's name of the arrangement of an `st3d`; nil for other boxes, and where it has none.
+    package static func stereoMode(_ box: Box) -> String? { number(box).flatMap { stereoModes[$0] } }
 
     /// A mapping to a sphere.
     ///

@@ -66,6 +66,9 @@ public struct VideoDescription: Hashable, Sendable {
     /// How the picture is mapped to a sphere and where two views are in it, as boxes of a sample entry (`sv3d`, `st3d`); none
     /// for pictures that are shown as they are.
     package var projection: [Box] = []
+    /// Where two views are in the picture, by Matroska's names (`left_right`), which are more than the numbers of `st3d`; nil
+    /// for one view.
+    package var stereoMode: String?
     /// The ICC profile of the samples; nil when the file has none.
     public var profile: [UInt8]?
 

@@ -33,6 +33,8 @@ public struct VideoTrack: Hashable, Sendable {
 
     /// How the picture is mapped to a sphere and where two views are in it, as boxes of a sample entry (`sv3d`, `st3d`).
     package var projection: [Box] = []
+    /// Where two views are in the picture, by Matroska's names; nil for one view.
+    package var stereoMode: String?
     /// The ICC profile of the samples, written as `colr`; nil writes none.
     public var profile: [UInt8]?
 
@@ -70,7 +72,7 @@ public struct VideoTrack: Hashable, Sendable {
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
         (ambientViewing, dolbyVision) = (video.ambientViewing, video.dolbyVision)
-        (projection, profile) = (video.projection, video.profile)
+        (projection, stereoMode, profile) = (video.projection, video.stereoMode, video.profile)
         (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

@@ -72,6 +72,10 @@ extension LibAVSource {
                 boxes?.cleanAperture(track: stream.id, width: video.width, height: video.height)
                 ?? demuxer.matroska?.aperture(
                     demuxer.videoIndex, width: video.width, height: video.height)
+            if let matroska = demuxer.matroska {
+                video.sampleAspectRatio = matroska.aspect(
+                    demuxer.videoIndex, video.sampleAspectRatio, width: video.width, height: video.height)
+            }
             if let rereadable { Self.addFirstPicture(&video, rereadable, demuxer, parameters) }
             self.video = video
         }
