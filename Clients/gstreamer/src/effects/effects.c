@@ -196,6 +196,7 @@ static gboolean open_session(HwdEffectFilter *filter, const GstVideoInfo *info) 
 static gboolean take_changes(HwdEffectFilter *filter, const GstVideoInfo *info) {
     GST_OBJECT_LOCK(filter);
     gboolean has_changed = filter->has_changed;
+    filter->has_changed = FALSE;
     gchar *text = g_strdup(filter->effects), *reason;
     GST_OBJECT_UNLOCK(filter);
     HwdEffects changed = {0};
@@ -204,7 +205,6 @@ static gboolean take_changes(HwdEffectFilter *filter, const GstVideoInfo *info) 
         is_done = hwd_effects_share_tables(&changed, &filter->read) &&
                   hwd_change_effects(filter->session, changed.json, HWD_NEXT_FRAME, HWD_DEFAULT_TIMEOUT) == 0;
         hwd_effects_clear(&changed);
-        if (is_done) g_free(copy_of(filter, PROPERTY_EFFECTS));
     } else if (has_changed && filter->session) {
         g_free(reason);
     }
