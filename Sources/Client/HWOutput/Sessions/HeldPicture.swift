@@ -14,7 +14,7 @@ final class HeldPicture: @unchecked Sendable {
     let decoded: PixelBuffer
     /// What the app gets; nil until the picture is converted.
     var shown: PixelBuffer?
-    /// Whether a session converts it, or failed to.
+    /// Whether a session converts it, or has done so.
     var isConverting = false
 
     init(_ description: FrameDecoded, _ decoded: PixelBuffer) {

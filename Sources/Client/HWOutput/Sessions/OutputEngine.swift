@@ -27,7 +27,7 @@ struct OutputEngine: ~Copyable {
 
     private var converter: Converter?
     /// Conversions that are under way, by their numbers.
-    private var conversions: [UInt64: (picture: HeldPicture, target: PixelBuffer)] = [:]
+    private var conversions: [UInt64: (id: UInt64, picture: HeldPicture, target: PixelBuffer)] = [:]
     private var conversionCount: UInt64 = 0
     private var targets = PicturePools()
     private var earlierRestarts = 0
@@ -282,17 +282,19 @@ struct OutputEngine: ~Copyable {
                     content.playback.counts.converted += 1
                 } else {
                     content.playback.events.append(.notConverted(answer.reason))
+                    content.playback.didNotConvert(done.id)
                 }
             }
         }
         let now = clock.now
         let wanted = state.look { content in
-            content.playback.expected(at: now).compactMap { content.playback.picture($0) }
-                .filter { $0.shown == nil && !$0.isConverting }
+            content.playback.expected(at: now)
+                .compactMap { id in content.playback.picture(id).map { (id: id, picture: $0) } }
+                .filter { $0.picture.shown == nil && !$0.picture.isConverting }
         }
-        for picture in wanted where targets.hasRoom(limit: Self.targetPools) {
+        for (id, picture) in wanted where targets.hasRoom(limit: Self.targetPools) {
             guard try prepare(picture, target) else { break }
-            try send(picture, target)
+            try send(picture, id, target)
             isBusy = true
         }
         return isBusy
@@ -318,7 +320,7 @@ struct OutputEngine: ~Copyable {
     }
 
     private mutating func send(
-        _ picture: HeldPicture, _ target: CreateTransferSession.Image
+        _ picture: HeldPicture, _ id: UInt64, _ target: CreateTransferSession.Image
     ) throws(ClientError) {
         guard let format = PixelFormat(rawValue: target.pixelFormat) else {
             throw ClientError(.session(.parameter), "the pixel format \(target.pixelFormat) is unknown")
@@ -343,6 +345,6 @@ struct OutputEngine: ~Copyable {
         self.converter = converter
         try converter.session.transfer(frame)
         picture.isConverting = true
-        conversions[conversionCount] = (picture, buffer)
+        conversions[conversionCount] = (id, picture, buffer)
     }
 }

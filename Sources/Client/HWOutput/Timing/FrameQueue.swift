@@ -163,6 +163,11 @@ struct FrameQueue<Picture> {
         droppedCount += 1
     }
 
+    /// Gives up a picture that cannot be shown.
+    mutating func dropPicture(of id: UInt64) {
+        if let index = frames.firstIndex(where: { $0.id == id }) { drop(index) }
+    }
+
     /// Forgets what lies before the frame of a time, in the direction of play.
     mutating func discard(_ time: Int64) {
         guard let current = index(at: time) else { return }

@@ -90,6 +90,9 @@ extension Playback {
     private var waitingCount: Int { current.waitingCount + (upcoming?.waitingCount ?? 0) }
     private var waitingBytes: Int { current.byteCount + (upcoming?.byteCount ?? 0) }
 
+    /// Whether pictures are decoded ahead, and not enough wait yet.
+    var readsAhead: Bool { waitingCount < aheadCount }
+
     mutating func nextWork() -> Work {
         if !run.isOpen {
             run.isOpen = true
@@ -101,7 +104,7 @@ extension Playback {
         case .seek(let time, _): return .seek(time)
         case .scan, .readPart: return .read
         case .read:
-            if waitingCount < aheadCount { return .read }
+            if readsAhead { return .read }
             pauseWork()
             return .wait
         case .nextPart:
@@ -128,7 +131,7 @@ extension Playback {
     /// Decodes ahead behind the end of a loop.
     private mutating func beginUpcoming() {
         guard isLooping, upcoming == nil, run.number == current.number, let start, let end, end > start,
-            waitingCount < aheadCount
+            readsAhead
         else { return }
         let next = restarted()
         upcoming = next

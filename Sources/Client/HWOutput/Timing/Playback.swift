@@ -2,7 +2,7 @@
 
 /// Why there is no frame to show.
 public enum NoFrame: Hashable, Sendable {
-    /// The frame of this time, or one behind it, was given already.
+    /// The frame of this time, or one behind it, was given already, or could not be converted.
     case same
     /// Its picture is not there in time.
     case notDecodedYet
@@ -211,9 +211,11 @@ struct Playback<Picture> {
         }
         refresh.last = host
         if !map.isHeld { wrap(at: host) }
+        skipWhatIsLost()
         let time = tick(of: map.item(at: host))
         defer { current.asked = time }
-        if let outside = outside(time) {
+        let isEmpty = current.isComplete && current.frames.isEmpty
+        if let outside = outside(time, isEmpty: isEmpty) {
             // Where nothing can be shown, nothing is waited for.
             if !current.frames.isEmpty || current.isComplete { map.start(at: host) }
             return .none(outside)
@@ -225,7 +227,11 @@ struct Playback<Picture> {
             return missing()
         }
         guard current.isNew(index) else { return .none(.same) }
-        guard let picture = current.frames[index].picture else { return .none(.same) }
+        guard let picture = current.frames[index].picture else {
+            // It could not be converted: what follows is shown at its time.
+            map.start(at: host)
+            return .none(.same)
+        }
         guard isReady(picture) else { return missing() }
         if current.isLate(index, at: time), let shownAt, host - shownAt < 100_000_000 {
             current.drop(index)
@@ -242,6 +248,16 @@ struct Playback<Picture> {
 
     private func missing() -> Answer { .none(map.isHeld ? .seeking : .notDecodedYet) }
 
+    /// Moves the time that is held to the first picture, where none comes for the time itself.
+    private mutating func skipWhatIsLost() {
+        guard map.isHeld, direction > 0, let first = current.frames.first?.time, first > tick(of: map.anchor.item),
+            start.map({ tick(of: map.anchor.item) >= $0 }) ?? true,
+            !current.pending.values.contains(where: { $0 < first }),
+            current.isComplete || current.horizon >= first || !readsAhead
+        else { return }
+        map.hold(at: scale.nanoseconds(first))
+    }
+
     /// Counts a question that stays without an answer.
     mutating func countLate() {
         counts.late += 1
@@ -249,11 +265,12 @@ struct Playback<Picture> {
     }
 
     /// The reason if a time is outside of the stream.
-    private mutating func outside(_ time: Int64) -> NoFrame? {
-        var reason: NoFrame?
+    /// - Parameter isEmpty: whether there is no picture, and none is to come.
+    private mutating func outside(_ time: Int64, isEmpty: Bool) -> NoFrame? {
+        var reason: NoFrame? = isEmpty ? (direction > 0 ? .afterEnd : .beforeStart) : nil
         if let end, time >= end, direction > 0 || !map.isHeld { reason = .afterEnd }
         if let start, time < start { reason = .beforeStart }
-        guard let reason, !isLooping || map.isHeld else { return nil }
+        guard let reason, !isLooping || map.isHeld || isEmpty else { return nil }
         if !hasEnded, reason == (direction > 0 ? .afterEnd : .beforeStart) {
             hasEnded = true
             events.append(.ended(epoch: epoch))
@@ -307,8 +324,14 @@ struct Playback<Picture> {
         return found
     }
 
-    /// Calls `body` with the picture of a frame, wherever it waits.
+    /// The picture of a frame, wherever it waits.
     func picture(_ id: UInt64) -> Picture? {
         (current.frames.first { $0.id == id } ?? upcoming?.frames.first { $0.id == id })?.picture
+    }
+
+    /// A picture cannot be converted: nothing is shown for it.
+    mutating func didNotConvert(_ id: UInt64) {
+        current.dropPicture(of: id)
+        upcoming?.dropPicture(of: id)
     }
 }
