@@ -154,7 +154,7 @@ public final class VideoOutput: Sendable {
                 return known
             }
             if let waiter, waiter.wait(until: deadline) { continue }
-            return state.giveUp(reason)
+            return state.giveUp(reason, waiter)
         }
     }
 
