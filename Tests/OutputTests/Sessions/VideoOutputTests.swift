@@ -4,9 +4,27 @@ import HWClient
 import HWDModel
 import HWMovies
 import HWOutput
+import Synchronization
 import Testing
 
 private let patience = Duration.seconds(120)
+
+/// The output that a source seeks in while it is read.
+private final class Sought: Sendable {
+    let output = Mutex<VideoOutput?>(nil)
+}
+
+/// A video that says that it has ended whenever `ends` does.
+private struct EndingVideo: VideoSource {
+    var video: MovieVideo
+    let ends: @Sendable () -> Bool
+
+    var timeBase: Rational { video.timeBase }
+    var formatDescription: [UInt8] { video.formatDescription }
+    mutating func next() throws -> VideoPacket? { ends() ? nil : try video.next() }
+    mutating func seek(to time: Int64) -> VideoSeekPoint? { video.seek(to: time) }
+    func seekPoint(after time: Int64) -> Int64? { video.seekPoint(after: time) }
+}
 
 @Suite(.serialized) struct VideoOutputTests {
     private let service: PrivateService
@@ -92,6 +110,24 @@ private let patience = Duration.seconds(120)
         }
         #expect(numbers == Array(0..<100), "\(numbers) \(output.takeEvents())")
         #expect(output.counts.restarts >= 1)
+    }
+
+    @Test func theEndOfTheSourceIsNotThatOfALaterSeek() throws {
+        let sought = Sought()
+        let source = EndingVideo(video: try MovieVideo(path: try service.clip("clip.mp4"))) {
+            sought.output.withLock { output in
+                defer { output = nil }
+                output?.seek(to: 2_200_000_000)
+                return output != nil
+            }
+        }
+        let output = try VideoOutput(service.daemon, source, clock: ManualClock())
+        #expect(output.copyFrame(waiting: patience).frame?.number == 0)
+        sought.output.withLock { $0 = output }
+        output.seek(to: 1_000_000_000)
+        while sought.output.withLock({ $0 != nil }) { usleep(1000) }
+        #expect(output.copyFrame(waiting: patience).frame?.number == 55)
+        #expect(!output.takeEvents().contains { if case .ended = $0 { true } else { false } })
     }
 
     @Test func aLoopBeginsAnEpoch() throws {

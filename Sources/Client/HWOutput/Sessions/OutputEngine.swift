@@ -110,14 +110,15 @@ struct OutputEngine: ~Copyable {
     private mutating func step() throws(ClientError) -> Bool {
         for picture in returned.take() { try session.release(picture) }
         guard session.packetsInFlight <= Self.packetsAhead else { return false }
-        switch state.look({ $0.playback.nextWork() }) {
+        // A seek may come at any time: what this leads to counts only for the run that asked for it.
+        let (work, number) = state.look { ($0.playback.nextWork(), $0.playback.run.number) }
+        switch work {
         case .wait: return false
         case .seek(let time):
             try flush(for: nil)
-            try seek(to: time)
-        case .finish:
-            try flush(for: state.look { $0.playback.run.number })
-        case .read: try read()
+            seek(to: time, number)
+        case .finish: try flush(for: number)
+        case .read: try read(number)
         }
         return true
     }
@@ -133,18 +134,17 @@ struct OutputEngine: ~Copyable {
         isFed = false
     }
 
-    private mutating func seek(to time: Int64) throws(ClientError) {
+    private mutating func seek(to time: Int64, _ number: Int) {
         var target = time
         while true {
             let point: VideoSeekPoint?
             do { point = try source.seek(to: target) } catch {
-                end("\(error)")
+                end(number, "\(error)")
                 return
             }
             let next = source.seekPoint(after: target)
             let again = state.look { content in
-                // Another seek may have come meanwhile.
-                guard case .seek(target, _) = content.playback.run.state else { return Int64?.none }
+                guard content.playback.isAt(number) else { return Int64?.none }
                 return content.playback.didSeek(point?.time, next: next, isFirst: point?.isFirst ?? true)
             }
             guard let again else { return }
@@ -153,32 +153,30 @@ struct OutputEngine: ~Copyable {
     }
 
     /// The source has no more packets, or fails.
-    private func end(_ fault: String?) {
+    private func end(_ number: Int, _ fault: String?) {
         state.look { content in
+            guard content.playback.isAt(number) else { return }
             if let fault { content.playback.events.append(.cutShort(fault)) }
             content.playback.sourceEnded()
         }
     }
 
-    private mutating func read() throws(ClientError) {
-        let number = state.look { $0.playback.run.number }
+    private mutating func read(_ number: Int) throws(ClientError) {
         let packet: VideoPacket
         do {
             guard let next = try source.next() else {
-                end(nil)
+                end(number, nil)
                 return
             }
             packet = next
         } catch {
-            end("\(error)")
+            end(number, "\(error)")
             return
         }
         let facts = PacketFacts(packet)
         let now = clock.now
         let decision = state.look { content in
-            // A packet from before a seek that came meanwhile.
-            content.playback.run.number == number && content.playback.run.isOpen
-                ? content.playback.read(facts, at: now) : .skip
+            content.playback.isAt(number) ? content.playback.read(facts, at: now) : .skip
         }
         guard case .decode(let id, let isOutput) = decision else { return }
         if packet.formatDescription != format {

@@ -90,6 +90,9 @@ extension Playback {
     private var waitingCount: Int { current.waitingCount + (upcoming?.waitingCount ?? 0) }
     private var waitingBytes: Int { current.byteCount + (upcoming?.byteCount ?? 0) }
 
+    /// Whether the present run is the one of a number, and not of a seek that came meanwhile.
+    func isAt(_ number: Int) -> Bool { run.number == number && run.isOpen }
+
     /// Whether pictures are decoded ahead, and not enough wait yet.
     var readsAhead: Bool { waitingCount < aheadCount }
 
@@ -330,7 +333,7 @@ extension Playback {
 
     /// Every picture that was sent before `finish` has come.
     mutating func didFinish(_ number: Int) {
-        guard number == run.number, run.state == .draining else { return }
+        guard isAt(number), run.state == .draining else { return }
         if direction > 0 {
             filling.complete()
             if let last = filling.end { end = last }
