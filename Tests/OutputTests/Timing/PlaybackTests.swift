@@ -170,7 +170,6 @@ private let refreshTime = Int64(16_666_667)
         }
         let counts = player.playback.allCounts
         #expect(counts.skipped > 500 && counts.peakBytes <= 256 << 20)
-        print("20 pictures a second:", levels ? "by levels:" : "by references:", counts)
     }
 
     @Test(arguments: [false, true]) func reverseStaysWithinItsBound(_ opens: Bool) {
@@ -190,7 +189,6 @@ private let refreshTime = Int64(16_666_667)
         #expect(counts.peakBytes <= 512 << 20 && counts.dropped == 0 && counts.late == 0)
         // Parts of 10 pictures: the sum over a group is 6 × 35, less what nothing refers to.
         #expect(player.decodedCount <= 10 * 6 * 36, "\(player.decodedCount)")
-        print("reverse:", counts, player.decodedCount, "decoded")
     }
 
     @Test func aSlowDecoderThinsReverse() {
@@ -293,6 +291,29 @@ private let refreshTime = Int64(16_666_667)
         #expect(player.ask(at: 2 * refreshTime + 1)?.time == 1)
     }
 
+    @Test(arguments: [TimeMap.one, -TimeMap.one], [nil, Duration.milliseconds(16)])
+    func anyHostTimeHasAnAnswer(_ rate: Int64, _ interval: Duration?) {
+        for loops in [false, true] {
+            var player = SimulatedPlayer(stream(), refreshInterval: interval)
+            player.playback.isLooping = loops
+            player.playback.seek(to: 9_900_000_000, .exact)
+            player.playback.setRate(rate, at: 0)
+            #expect(player.ask(at: 0) != nil)
+            for host in [Int64.max, .min, 0, .min, .max, -1, .max - 1] {
+                _ = player.playback.frame(at: host, isReady: { _ in true })
+                _ = player.playback.expected(at: host)
+                _ = player.playback.itemTime(at: host)
+                _ = player.playback.hasNewFrame(at: host)
+            }
+        }
+    }
+
+    @Test func theLastEventsAreKept() {
+        var playback = SimulatedPlayer(stream()).playback
+        for _ in 0..<1100 { playback.seek(to: 0, .exact) }
+        #expect(playback.events == (101...1100).map { .flushed(epoch: $0) })
+    }
+
     @Test func aClockThatStandsOrJumpsBackGivesNothingTwice() {
         var player = SimulatedPlayer(stream())
         player.playback.setRate(TimeMap.one, at: 0)
@@ -305,5 +326,14 @@ private let refreshTime = Int64(16_666_667)
         #expect(!player.playback.hasNewFrame(at: 1_110_000_000))
         player.run(until: 1_140_000_000)
         #expect(player.playback.hasNewFrame(at: 1_140_000_000) && player.playback.hasNewFrame(at: 1_140_000_000))
+    }
+}
+
+extension Playback {
+    /// Whether a question at this time has no answer only because a picture is not there yet.
+    fileprivate func waits(at host: Int64) -> Bool {
+        var copy = self
+        guard case .none(let reason) = copy.frame(at: host, isReady: { _ in true }) else { return false }
+        return reason == .notDecodedYet || reason == .seeking
     }
 }

@@ -43,7 +43,7 @@ struct OutputEngine: ~Copyable {
     private static let packetsAhead = 2
     /// Pictures that stay in the decoder's memory; the others are copied, so that the decoder never waits for a credit.
     private static let creditsLeft = 2
-    /// Pools of frames for the app: the one that is shown, the next one, one ahead, and some that the app keeps.
+    /// Frames of a pool for the app: the one that is shown, the next one, one ahead, and some that the app keeps.
     private static let targetSlots = 6
     private static let targetPools = 2
 
@@ -109,6 +109,9 @@ struct OutputEngine: ~Copyable {
     /// Does what the playback asks for next; false if that is nothing.
     private mutating func step() throws(ClientError) -> Bool {
         for picture in returned.take() { try session.release(picture) }
+        for memory in pools.shrink() + targets.shrink() {
+            if let session = converter?.session { try converter?.pools.remove(memory, from: session) }
+        }
         guard session.packetsInFlight <= Self.packetsAhead else { return false }
         // A seek may come at any time: what this leads to counts only for the run that asked for it.
         let (work, number) = state.look { ($0.playback.nextWork(), $0.playback.run.number) }

@@ -156,7 +156,8 @@ extension Playback {
         }
         run.state = state
         run.key = key
-        if isFirst { start = key }
+        // Where a movie is trimmed, the first packets only serve for decoding: play begins at 0.
+        if isFirst { start = max(0, key) }
         (run.skipsLeading, run.skipsToKey) = (true, false)
         switch state {
         case .read:
@@ -254,7 +255,7 @@ extension Playback {
         // How long it takes to catch up, if that is possible.
         if late > 500_000_000, load >= 1 || late * load / (1 - load) > 500_000_000 { return true }
         guard load > 0.95, let lastKey = run.latestKey, let interval = plan.keyInterval else { return false }
-        let wait = Double(scale.nanoseconds(lastKey + interval) - map.item(at: host)) / speed
+        let wait = (Double(scale.nanoseconds(lastKey &+ interval)) - Double(map.item(at: host))) / speed
         return wait > 0 && wait < 500_000_000 && late > 1e9 / max(1, kept * speed)
     }
 
@@ -368,7 +369,7 @@ extension Playback {
     mutating func didDecode(_ facts: DecodedFacts, _ picture: Picture, at host: Int64) -> Bool {
         if let begun = work { work = (begun.since, begun.count + 1) }
         if let begun = work, begun.count >= (plan.isMeasured ? 8 : 4) {
-            plan.measure((host - begun.since) / Int64(begun.count))
+            plan.measure((host &- begun.since) / Int64(begun.count))
             work = (host, 0)
         }
         pictureBytes = facts.byteCount
