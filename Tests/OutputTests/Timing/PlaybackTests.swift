@@ -266,7 +266,8 @@ private let refreshTime = Int64(16_666_667)
         #expect(player.playback.events.last == .ended(epoch: player.playback.epoch))
     }
 
-    @Test(arguments: [0, 60] as [Int64], [0, 2]) func aLostFirstPictureDoesNotHoldTheTime(_ first: Int64, _ depth: Int) {
+    @Test(arguments: [0, 60] as [Int64], [0, 2])
+    func aLostFirstPictureDoesNotHoldTheTime(_ first: Int64, _ depth: Int) {
         var player = SimulatedPlayer(stream())
         (player.depth, player.lost) = (depth, [first])
         player.playback.setRate(TimeMap.one, at: 0)
