@@ -21,6 +21,12 @@ import Testing
         ["lut:table=0,space=pq"], ["lut:table=0,space=hlg"], ["lut:table=0,space=srgb"],
         ["lut:table=0,space=gamma24,headroom=scale"], ["lut:table=0,space=acescct"], ["lut:table=1,space=linear"],
         ["exposure:ev=-1", "saturation:s=.8", "cdl:power=1.1", "vignette"],
+        // Steps are never more than effects, though offsets stay behind vignettes.
+        ["vignette:intensity=.4", "cdl:slope=.98,offset=.01"]
+            + Array(
+                repeating: ["curve:points=0/0/.5/.52/1/1", "vignette:intensity=.1", "cdl:slope=.98,offset=.01"],
+                count: 4
+            ).joined() + ["sepia:amount=.2", "vignette"],
     ]
 
     /// Lists that are a matrix, offsets and vignettes.

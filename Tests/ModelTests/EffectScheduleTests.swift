@@ -71,4 +71,14 @@ import Testing
         #expect(Self.stops(&schedule, [7, 8]) == [3, 1])
         try schedule.add(Self.change(100, 4))
     }
+
+    @Test("The list of the last frame and as many changes as may wait can be added to another worker's session")
+    func replay() throws {
+        var schedule = EffectSchedule(try Self.list(0))
+        try schedule.add(Self.change(EffectSchedule.always, 9))
+        for pts in 0..<EffectSchedule.maxPending { try schedule.add(Self.change(Int64(pts), 1)) }
+        #expect(schedule.pending.count == EffectSchedule.maxPending + 1)
+        try schedule.add(Self.change(EffectSchedule.always, 2))
+        #expect(Self.stops(&schedule, [nil, -1, 0]) == [2, 2, 1])
+    }
 }

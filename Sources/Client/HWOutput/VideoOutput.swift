@@ -43,6 +43,17 @@ public final class VideoOutput: Sendable {
         public var reverseBytes = 512 << 20
 
         public init() {}
+
+        /// - Throws: `Parameter` for what would have no effect.
+        func check() throws(ClientError) {
+            func refuse(_ reason: String) -> ClientError { ClientError(SessionError(.parameter, reason)) }
+            if target == nil, size != nil || conversion != nil {
+                throw refuse("a size or a conversion needs a target")
+            }
+            if let refreshInterval, RefreshGrid(refreshInterval) == nil {
+                throw refuse("a refresh interval of \(refreshInterval) is not above 0 and below an hour")
+            }
+        }
     }
 
     /// A frame to show.
@@ -80,12 +91,14 @@ public final class VideoOutput: Sendable {
     ///   - daemon: of `Daemon.find()`.
     ///   - source: is read on the output's own thread.
     ///   - clock: what play goes by.
-    /// - Throws: the decompression session's error, or why the daemon cannot be reached. A conversion that cannot be made is an event.
+    /// - Throws: `Parameter` for options that have no effect, the decompression session's error, or why the daemon cannot be reached.
+    ///   A conversion that cannot be made is an event.
     public init(
         _ daemon: Daemon, _ source: some VideoSource, options: Options = Options(),
         clock: any OutputClock = HostClock()
     ) throws(ClientError) {
         self.clock = clock
+        try options.check()
         do throws(SystemError) {
             state = try OutputState(source.timeBase, options)
         } catch { throw ClientError(.connectionFailed, "the output cannot be started: \(error)") }
@@ -154,7 +167,7 @@ public final class VideoOutput: Sendable {
                 return known
             }
             if let waiter, waiter.wait(until: deadline) { continue }
-            return state.giveUp(reason)
+            return state.giveUp(reason, waiter)
         }
     }
 

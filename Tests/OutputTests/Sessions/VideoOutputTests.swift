@@ -4,9 +4,27 @@ import HWClient
 import HWDModel
 import HWMovies
 import HWOutput
+import Synchronization
 import Testing
 
 private let patience = Duration.seconds(120)
+
+/// The output that a source seeks in while it is read.
+private final class Sought: Sendable {
+    let output = Mutex<VideoOutput?>(nil)
+}
+
+/// A video that says that it has ended whenever `ends` does.
+private struct EndingVideo: VideoSource {
+    var video: MovieVideo
+    let ends: @Sendable () -> Bool
+
+    var timeBase: Rational { video.timeBase }
+    var formatDescription: [UInt8] { video.formatDescription }
+    mutating func next() throws -> VideoPacket? { ends() ? nil : try video.next() }
+    mutating func seek(to time: Int64) -> VideoSeekPoint? { video.seek(to: time) }
+    func seekPoint(after time: Int64) -> Int64? { video.seekPoint(after: time) }
+}
 
 @Suite(.serialized) struct VideoOutputTests {
     private let service: PrivateService
@@ -91,7 +109,25 @@ private let patience = Duration.seconds(120)
             if let frame = output.copyFrame(waiting: patience).frame { numbers.append(frame.number) }
         }
         #expect(numbers == Array(0..<100), "\(numbers) \(output.takeEvents())")
-        #expect(output.counts.restarts >= 1)
+        #expect(output.counts.restarts == 2)
+    }
+
+    @Test func theEndOfTheSourceIsNotThatOfALaterSeek() throws {
+        let sought = Sought()
+        let source = EndingVideo(video: try MovieVideo(path: try service.clip("clip.mp4"))) {
+            sought.output.withLock { output in
+                defer { output = nil }
+                output?.seek(to: 2_200_000_000)
+                return output != nil
+            }
+        }
+        let output = try VideoOutput(service.daemon, source, clock: ManualClock())
+        #expect(output.copyFrame(waiting: patience).frame?.number == 0)
+        sought.output.withLock { $0 = output }
+        output.seek(to: 1_000_000_000)
+        while sought.output.withLock({ $0 != nil }) { usleep(1000) }
+        #expect(output.copyFrame(waiting: patience).frame?.number == 55)
+        #expect(!output.takeEvents().contains { if case .ended = $0 { true } else { false } })
     }
 
     @Test func aLoopBeginsAnEpoch() throws {
@@ -105,6 +141,21 @@ private let patience = Duration.seconds(120)
         }
         #expect(numbers == (0..<100).map { $0 % 25 }, "\(numbers)")
         #expect(output.takeEvents() == [.flushed(epoch: 1), .flushed(epoch: 2), .flushed(epoch: 3)])
+    }
+
+    @Test func aTrimmedMovieLoopsWithoutAGap() throws {
+        let path = try service.clip("clip.mp4", seconds: 1)
+        let trimmed = "\(service.folder)/trimmed.mp4"
+        try service.ffmpeg(["-ss", "0.4", "-i", path, "-c", "copy", trimmed])
+        let clock = ManualClock()
+        let output = try open(trimmed, clock) { $0.isLooping = true }
+        output.play()
+        var numbers: [Int] = []
+        for refresh in Int64(0)..<60 {
+            clock.set(refresh * 40_000_000)
+            if let frame = output.copyFrame(waiting: .seconds(20)).frame { numbers.append(frame.number) }
+        }
+        #expect(numbers == (0..<60).map { 10 + $0 % 15 }, "\(numbers)")
     }
 
     @Test func aFileThatEndsEarlyShowsWhatIsThere() throws {

@@ -170,7 +170,6 @@ private let refreshTime = Int64(16_666_667)
         }
         let counts = player.playback.allCounts
         #expect(counts.skipped > 500 && counts.peakBytes <= 256 << 20)
-        print("20 pictures a second:", levels ? "by levels:" : "by references:", counts)
     }
 
     @Test(arguments: [false, true]) func reverseStaysWithinItsBound(_ opens: Bool) {
@@ -190,7 +189,6 @@ private let refreshTime = Int64(16_666_667)
         #expect(counts.peakBytes <= 512 << 20 && counts.dropped == 0 && counts.late == 0)
         // Parts of 10 pictures: the sum over a group is 6 × 35, less what nothing refers to.
         #expect(player.decodedCount <= 10 * 6 * 36, "\(player.decodedCount)")
-        print("reverse:", counts, player.decodedCount, "decoded")
     }
 
     @Test func aSlowDecoderThinsReverse() {
@@ -240,15 +238,81 @@ private let refreshTime = Int64(16_666_667)
         #expect(player.playback.events == [.ended(epoch: 0)])
     }
 
-    @Test func aStreamWithoutPacketsEndsAtOnce() {
+    @Test(arguments: [1, -1] as [Int64]) func aStreamWithoutPacketsEndsAtOnce(_ direction: Int64) {
         var player = SimulatedPlayer(stream())
+        player.playback.setRate(direction * TimeMap.one, at: 0)
         #expect(player.playback.nextWork() == .seek(0))
         #expect(player.playback.didSeek(nil) == nil)
         #expect(player.playback.nextWork() == .wait)
-        guard case .none = player.playback.frame(at: 0, isReady: { _ in true }) else {
-            Issue.record("a frame of nothing")
+        let (epoch, end) = (player.playback.epoch, direction > 0 ? NoFrame.afterEnd : .beforeStart)
+        for host in [Int64(0), 1, 1_000_000_000] {
+            guard case .none(end) = player.playback.frame(at: host, isReady: { _ in true }) else {
+                Issue.record("no end of nothing at \(host)")
+                return
+            }
+        }
+        #expect(player.playback.events.last == .ended(epoch: epoch))
+        #expect(player.playback.events.count { $0 == .ended(epoch: epoch) } == 1)
+        #expect(player.playback.itemTime(at: 1_000_000_000) == direction * 1_000_000_000)
+    }
+
+    @Test(arguments: [1, -1] as [Int64]) func aStreamWithoutAPictureEnds(_ direction: Int64) {
+        var player = SimulatedPlayer(stream())
+        player.lost = Set(player.stream.times)
+        player.playback.setRate(direction * TimeMap.one, at: 0)
+        let frames = (Int64(0)..<60).compactMap { player.ask(at: $0 * refreshTime)?.time }
+        #expect(frames.isEmpty)
+        #expect(reason(&player, at: refreshTime * 60) == (direction > 0 ? .afterEnd : .beforeStart))
+        #expect(player.playback.events.last == .ended(epoch: player.playback.epoch))
+    }
+
+    @Test(arguments: [0, 60] as [Int64], [0, 2])
+    func aLostFirstPictureDoesNotHoldTheTime(_ first: Int64, _ depth: Int) {
+        var player = SimulatedPlayer(stream())
+        (player.depth, player.lost) = (depth, [first])
+        player.playback.setRate(TimeMap.one, at: 0)
+        if first > 0 { player.playback.seek(to: player.stream.scale.nanoseconds(first), .exact) }
+        let frames = (Int64(0)..<240).compactMap { player.ask(at: $0 * refreshTime)?.time }
+        #expect(frames.prefix(100) == (first + 1...first + 100).map { $0 }[...], "\(frames)")
+    }
+
+    @Test func aPictureThatCannotBeConvertedDoesNotHoldTheTime() {
+        var player = SimulatedPlayer(stream())
+        player.playback.setRate(TimeMap.one, at: 0)
+        player.run(until: 0)
+        guard case .none(.seeking) = player.playback.frame(at: 0, isReady: { _ in false }) else {
+            Issue.record("it does not wait")
             return
         }
+        let failed = player.playback.expected(at: 0)
+        #expect(failed.first.flatMap { player.playback.picture($0) } == 0)
+        if let first = failed.first { player.playback.didNotConvert(first) }
+        #expect(reason(&player, at: 1) == .same)
+        #expect(player.playback.expected(at: 1).allSatisfy { player.playback.picture($0) != 0 })
+        #expect(player.ask(at: 2 * refreshTime + 1)?.time == 1)
+    }
+
+    @Test(arguments: [TimeMap.one, -TimeMap.one], [nil, Duration.milliseconds(16)])
+    func anyHostTimeHasAnAnswer(_ rate: Int64, _ interval: Duration?) {
+        for loops in [false, true] {
+            var player = SimulatedPlayer(stream(), refreshInterval: interval)
+            player.playback.isLooping = loops
+            player.playback.seek(to: 9_900_000_000, .exact)
+            player.playback.setRate(rate, at: 0)
+            #expect(player.ask(at: 0) != nil)
+            for host in [Int64.max, .min, 0, .min, .max, -1, .max - 1] {
+                _ = player.playback.frame(at: host, isReady: { _ in true })
+                _ = player.playback.expected(at: host)
+                _ = player.playback.itemTime(at: host)
+                _ = player.playback.hasNewFrame(at: host)
+            }
+        }
+    }
+
+    @Test func theLastEventsAreKept() {
+        var playback = SimulatedPlayer(stream()).playback
+        for _ in 0..<1100 { playback.seek(to: 0, .exact) }
+        #expect(playback.events == (101...1100).map { .flushed(epoch: $0) })
     }
 
     @Test func aClockThatStandsOrJumpsBackGivesNothingTwice() {
@@ -263,5 +327,14 @@ private let refreshTime = Int64(16_666_667)
         #expect(!player.playback.hasNewFrame(at: 1_110_000_000))
         player.run(until: 1_140_000_000)
         #expect(player.playback.hasNewFrame(at: 1_140_000_000) && player.playback.hasNewFrame(at: 1_140_000_000))
+    }
+}
+
+extension Playback {
+    /// Whether a question at this time has no answer only because a picture is not there yet.
+    fileprivate func waits(at host: Int64) -> Bool {
+        var copy = self
+        guard case .none(let reason) = copy.frame(at: host, isReady: { _ in true }) else { return false }
+        return reason == .notDecodedYet || reason == .seeking
     }
 }

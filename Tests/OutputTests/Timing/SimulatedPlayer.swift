@@ -72,6 +72,8 @@ struct SimulatedPlayer {
     var cost: Int64 = 0
     /// Pictures that the decoder keeps until it has more packets.
     var depth = 0
+    /// Times of pictures that the decoder drops.
+    var lost: Set<Int64> = []
     private(set) var now: Int64 = 0
     private var cursor = 0
     private var freeAt: Int64 = 0
@@ -93,6 +95,10 @@ struct SimulatedPlayer {
                 let first = decoded.min(by: { inside[$0].packet.time < inside[$1].packet.time })
             else { return }
             let picture = inside.remove(at: first)
+            if lost.contains(picture.packet.time) {
+                playback.didLose(picture.id)
+                continue
+            }
             let facts = DecodedFacts(
                 id: picture.id, number: picture.number, time: picture.packet.time,
                 duration: picture.packet.duration, byteCount: playback.pictureBytes)

@@ -17,4 +17,11 @@ import Testing
         map.start(at: 200)
         #expect(map.item(at: 210) == 60)
     }
+
+    @Test func refreshIntervalsHaveLimits() {
+        for wrong in [Duration.zero, .seconds(-1), .seconds(3600), .seconds(Int64.max), .seconds(Int64.min)] {
+            #expect(RefreshGrid(wrong) == nil, "\(wrong)")
+        }
+        #expect(RefreshGrid(.milliseconds(8))?.nanoseconds == 8_000_000)
+    }
 }

@@ -85,7 +85,7 @@ int hwdi_check_tables(const hwd_transfer_config *config) {
     return 0;
 }
 
-char *hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first) {
+int hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first, char **options) {
     const char *own = config->options ? config->options : "{}";
     char added[48];
     json base, over, tables, value;
@@ -93,17 +93,17 @@ char *hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *firs
     text merged = {0};
     *first = 0;
     snprintf(added, sizeof added, "{\"added_tables\":%u}", config->table_count);
-    if (!hwdi_json_check(own, strlen(own), &base) || base.at[0] != '{' || !hwdi_json_check(added, strlen(added), &over)) {
-        hwdi_fail(HWD_PARAMETER, "the options are no JSON object");
-        return NULL;
-    }
+    if (!hwdi_json_check(own, strlen(own), &base) || base.at[0] != '{' || !hwdi_json_check(added, strlen(added), &over))
+        return hwdi_fail(HWD_PARAMETER, "the options are no JSON object");
     if (hwdi_json_member(base, "tables", &tables) && tables.at[0] == '[')
         while (hwdi_json_next(tables, &place, NULL, &value)) ++*first;
     hwdi_add_merged(&merged, base, over);
-    if (merged.bytes && !merged.failed) return merged.bytes;
+    if (merged.bytes && !merged.failed) {
+        *options = merged.bytes;
+        return 0;
+    }
     free(merged.bytes);
-    hwdi_fail_errno(ENOMEM, "a call");
-    return NULL;
+    return hwdi_fail_errno(ENOMEM, "a call");
 }
 
 // Makes the tables' memory, while nobody else knows the session.

@@ -92,8 +92,8 @@ int hwdi_vacate_pool(hwd_session *session, uint32_t number);
 
 void hwdi_free_effects(hwd_session *session);
 int hwdi_check_tables(const hwd_transfer_config *config);
-// Create's options with the number of tables, which the caller frees; NULL after an error. `first`: the number of the first table.
-char *hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first);
+// Create's options with the number of tables, which the caller frees. `first`: the number of the first table.
+int hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first, char **options);
 // Adds tables to a session that was created.
 int hwdi_add_tables(hwd_session *session, const hwd_transfer_config *config, uint32_t first);
 // Keeps a change that no remaining frame preceded; false where memory ran out.

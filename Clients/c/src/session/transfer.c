@@ -30,8 +30,8 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     if ((result = hwdi_check_size(given.target_width, given.target_height)) < 0) return result;
     if ((result = hwdi_check_tables(&given)) < 0) return result;
     uint32_t first = 0;
-    char *options = given.table_count > 0 ? hwdi_options_with_tables(&given, &first) : NULL;
-    if (given.table_count > 0 && !options) return HWD_PARAMETER;
+    char *options = NULL;
+    if (given.table_count > 0 && (result = hwdi_options_with_tables(&given, &first, &options)) < 0) return result;
     text call = {0};
     hwdi_add(&call, ",\"width\":");
     hwdi_add_number(&call, given.width);

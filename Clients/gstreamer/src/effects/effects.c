@@ -196,6 +196,7 @@ static gboolean open_session(HwdEffectFilter *filter, const GstVideoInfo *info) 
 static gboolean take_changes(HwdEffectFilter *filter, const GstVideoInfo *info) {
     GST_OBJECT_LOCK(filter);
     gboolean has_changed = filter->has_changed;
+    filter->has_changed = FALSE;
     gchar *text = g_strdup(filter->effects), *reason;
     GST_OBJECT_UNLOCK(filter);
     HwdEffects changed = {0};
@@ -204,7 +205,6 @@ static gboolean take_changes(HwdEffectFilter *filter, const GstVideoInfo *info) 
         is_done = hwd_effects_share_tables(&changed, &filter->read) &&
                   hwd_change_effects(filter->session, changed.json, HWD_NEXT_FRAME, HWD_DEFAULT_TIMEOUT) == 0;
         hwd_effects_clear(&changed);
-        if (is_done) g_free(copy_of(filter, PROPERTY_EFFECTS));
     } else if (has_changed && filter->session) {
         g_free(reason);
     }
@@ -223,7 +223,8 @@ static void copy_from_planes(const hwd_plane *planes, guint count, const guint8 
     }
 }
 
-static int convert(HwdEffectFilter *filter, GstVideoFrame *from, GstVideoFrame *to) {
+// `reason`: why, where hwd_last_error does not say; the caller frees it.
+static int convert(HwdEffectFilter *filter, GstVideoFrame *from, GstVideoFrame *to, gchar **reason) {
     hwd_event event;
     hwd_transfer *frame = &filter->frame;
     guint8 *bytes = hwd_pool_data(filter->source);
@@ -233,8 +234,13 @@ static int convert(HwdEffectFilter *filter, GstVideoFrame *from, GstVideoFrame *
     if (result < 0) return result;
     HWD_INIT(event);
     result = hwd_next_event(filter->session, &event, HWD_DEFAULT_TIMEOUT);
-    if (result <= 0) return result < 0 ? result : -ETIMEDOUT;
+    if (result < 0) return result;
+    if (result == 0) {
+        *reason = g_strdup("hwdaemon did not answer in time");
+        return -ETIMEDOUT;
+    }
     result = event.status;
+    if (result != 0 && event.reason) *reason = g_strdup(event.reason);
     if (result == 0) copy_from_planes(frame->target, frame->target_plane_count, hwd_pool_bytes(filter->target), to);
     hwd_release(filter->session, &event);
     return result;
@@ -244,8 +250,10 @@ static GstFlowReturn transform(GstVideoFilter *parent, GstVideoFrame *from, GstV
     HwdEffectFilter *filter = FILTER(parent);
     // Why there is no session was posted.
     if (!filter->session) return GST_FLOW_ERROR;
-    if (convert(filter, from, to) == 0) return GST_FLOW_OK;
-    fail(filter, NULL);
+    gchar *reason = NULL;
+    if (convert(filter, from, to, &reason) == 0) return GST_FLOW_OK;
+    fail(filter, reason);
+    g_free(reason);
     return GST_FLOW_ERROR;
 }
 

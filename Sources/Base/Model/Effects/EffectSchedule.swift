@@ -16,7 +16,7 @@ public struct EffectSchedule: Hashable, Sendable {
         }
     }
 
-    /// The most changes that no frame has reached.
+    /// The most changes that no frame has reached, besides one for `always`.
     public static let maxPending = 64
     /// The time of a change that holds from the next frame on.
     public static let always = Int64.min
@@ -41,16 +41,16 @@ public struct EffectSchedule: Hashable, Sendable {
             throw SessionError(
                 .parameter, "a change names the effects \(words(new)), but the session's are \(words(old))")
         }
-        let place = pending.firstIndex { $0.pts >= change.pts } ?? pending.count
-        if place < pending.count, pending[place].pts == change.pts {
-            pending[place] = change
+        let index = pending.firstIndex { $0.pts >= change.pts } ?? pending.count
+        if index < pending.count, pending[index].pts == change.pts {
+            pending[index] = change
             return
         }
-        guard pending.count < Self.maxPending else {
-            throw SessionError(
-                .parameter, "\(pending.count) changes of effects wait for their frames; no more may")
+        let count = pending.count { $0.pts != Self.always }
+        guard change.pts == Self.always || count < Self.maxPending else {
+            throw SessionError(.parameter, "\(count) changes of effects wait for their frames; no more may")
         }
-        pending.insert(change, at: place)
+        pending.insert(change, at: index)
     }
 
     /// Takes the changes that hold for a frame; `list` is then the frame's.

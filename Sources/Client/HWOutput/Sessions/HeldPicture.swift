@@ -14,7 +14,7 @@ final class HeldPicture: @unchecked Sendable {
     let decoded: PixelBuffer
     /// What the app gets; nil until the picture is converted.
     var shown: PixelBuffer?
-    /// Whether a session converts it, or failed to.
+    /// Whether a session converts it, or has done so.
     var isConverting = false
 
     init(_ description: FrameDecoded, _ decoded: PixelBuffer) {
@@ -47,7 +47,7 @@ final class ReturnedPictures: Sendable {
     }
 }
 
-/// Memory for pictures of one size: pools that are added while they are needed, and go with their last picture.
+/// Memory for pictures of one size: pools that are added while they are needed, and go when they are not.
 struct PicturePools {
     private var pools: [FramePool] = []
     private var slotSize = 0
@@ -78,6 +78,16 @@ struct PicturePools {
         }
     }
 
+    /// Returns memory that no picture needs, but for one pool, so that pools do not come and go with each picture.
+    /// - Returns: what went.
+    mutating func shrink() -> [SharedMemory] {
+        let free = pools.filter { $0.freeCount == $0.slotCount }.dropFirst()
+        pools.removeAll { pool in free.contains { $0 === pool } }
+        return free.map(\.memory)
+    }
+
+    var poolCount: Int { pools.count }
+
     /// Whether a buffer can be had without another pool, where there are `limit` already.
     func hasRoom(limit: Int) -> Bool { pools.count < limit || pools.contains { $0.freeCount > 0 } }
 }
@@ -98,5 +108,11 @@ struct SessionPools {
         try session.addPool(memory, id: lastID)
         pools.append((memory, lastID))
         return lastID
+    }
+
+    /// Forgets memory of which no frame is in flight.
+    mutating func remove(_ memory: SharedMemory, from session: TransferSession) throws(ClientError) {
+        guard let index = pools.firstIndex(where: { $0.memory === memory }) else { return }
+        try session.removePool(id: pools.remove(at: index).id)
     }
 }

@@ -27,7 +27,7 @@ struct OutputEngine: ~Copyable {
 
     private var converter: Converter?
     /// Conversions that are under way, by their numbers.
-    private var conversions: [UInt64: (picture: HeldPicture, target: PixelBuffer)] = [:]
+    private var conversions: [UInt64: (id: UInt64, picture: HeldPicture, target: PixelBuffer)] = [:]
     private var conversionCount: UInt64 = 0
     private var targets = PicturePools()
     private var earlierRestarts = 0
@@ -43,7 +43,7 @@ struct OutputEngine: ~Copyable {
     private static let packetsAhead = 2
     /// Pictures that stay in the decoder's memory; the others are copied, so that the decoder never waits for a credit.
     private static let creditsLeft = 2
-    /// Pools of frames for the app: the one that is shown, the next one, one ahead, and some that the app keeps.
+    /// Frames of a pool for the app: the one that is shown, the next one, one ahead, and some that the app keeps.
     private static let targetSlots = 6
     private static let targetPools = 2
 
@@ -109,15 +109,19 @@ struct OutputEngine: ~Copyable {
     /// Does what the playback asks for next; false if that is nothing.
     private mutating func step() throws(ClientError) -> Bool {
         for picture in returned.take() { try session.release(picture) }
+        for memory in pools.shrink() + targets.shrink() {
+            if let session = converter?.session { try converter?.pools.remove(memory, from: session) }
+        }
         guard session.packetsInFlight <= Self.packetsAhead else { return false }
-        switch state.look({ $0.playback.nextWork() }) {
+        // A seek may come at any time: what this leads to counts only for the run that asked for it.
+        let (work, number) = state.look { ($0.playback.nextWork(), $0.playback.run.number) }
+        switch work {
         case .wait: return false
         case .seek(let time):
             try flush(for: nil)
-            try seek(to: time)
-        case .finish:
-            try flush(for: state.look { $0.playback.run.number })
-        case .read: try read()
+            seek(to: time, number)
+        case .finish: try flush(for: number)
+        case .read: try read(number)
         }
         return true
     }
@@ -133,18 +137,17 @@ struct OutputEngine: ~Copyable {
         isFed = false
     }
 
-    private mutating func seek(to time: Int64) throws(ClientError) {
+    private mutating func seek(to time: Int64, _ number: Int) {
         var target = time
         while true {
             let point: VideoSeekPoint?
             do { point = try source.seek(to: target) } catch {
-                end("\(error)")
+                end(number, "\(error)")
                 return
             }
             let next = source.seekPoint(after: target)
             let again = state.look { content in
-                // Another seek may have come meanwhile.
-                guard case .seek(target, _) = content.playback.run.state else { return Int64?.none }
+                guard content.playback.isAt(number) else { return Int64?.none }
                 return content.playback.didSeek(point?.time, next: next, isFirst: point?.isFirst ?? true)
             }
             guard let again else { return }
@@ -153,32 +156,30 @@ struct OutputEngine: ~Copyable {
     }
 
     /// The source has no more packets, or fails.
-    private func end(_ fault: String?) {
+    private func end(_ number: Int, _ fault: String?) {
         state.look { content in
+            guard content.playback.isAt(number) else { return }
             if let fault { content.playback.events.append(.cutShort(fault)) }
             content.playback.sourceEnded()
         }
     }
 
-    private mutating func read() throws(ClientError) {
-        let number = state.look { $0.playback.run.number }
+    private mutating func read(_ number: Int) throws(ClientError) {
         let packet: VideoPacket
         do {
             guard let next = try source.next() else {
-                end(nil)
+                end(number, nil)
                 return
             }
             packet = next
         } catch {
-            end("\(error)")
+            end(number, "\(error)")
             return
         }
         let facts = PacketFacts(packet)
         let now = clock.now
         let decision = state.look { content in
-            // A packet from before a seek that came meanwhile.
-            content.playback.run.number == number && content.playback.run.isOpen
-                ? content.playback.read(facts, at: now) : .skip
+            content.playback.isAt(number) ? content.playback.read(facts, at: now) : .skip
         }
         guard case .decode(let id, let isOutput) = decision else { return }
         if packet.formatDescription != format {
@@ -282,17 +283,19 @@ struct OutputEngine: ~Copyable {
                     content.playback.counts.converted += 1
                 } else {
                     content.playback.events.append(.notConverted(answer.reason))
+                    content.playback.didNotConvert(done.id)
                 }
             }
         }
         let now = clock.now
         let wanted = state.look { content in
-            content.playback.expected(at: now).compactMap { content.playback.picture($0) }
-                .filter { $0.shown == nil && !$0.isConverting }
+            content.playback.expected(at: now)
+                .compactMap { id in content.playback.picture(id).map { (id: id, picture: $0) } }
+                .filter { $0.picture.shown == nil && !$0.picture.isConverting }
         }
-        for picture in wanted where targets.hasRoom(limit: Self.targetPools) {
+        for (id, picture) in wanted where targets.hasRoom(limit: Self.targetPools) {
             guard try prepare(picture, target) else { break }
-            try send(picture, target)
+            try send(picture, id, target)
             isBusy = true
         }
         return isBusy
@@ -318,7 +321,7 @@ struct OutputEngine: ~Copyable {
     }
 
     private mutating func send(
-        _ picture: HeldPicture, _ target: CreateTransferSession.Image
+        _ picture: HeldPicture, _ id: UInt64, _ target: CreateTransferSession.Image
     ) throws(ClientError) {
         guard let format = PixelFormat(rawValue: target.pixelFormat) else {
             throw ClientError(.session(.parameter), "the pixel format \(target.pixelFormat) is unknown")
@@ -343,6 +346,6 @@ struct OutputEngine: ~Copyable {
         self.converter = converter
         try converter.session.transfer(frame)
         picture.isConverting = true
-        conversions[conversionCount] = (picture, buffer)
+        conversions[conversionCount] = (id, picture, buffer)
     }
 }

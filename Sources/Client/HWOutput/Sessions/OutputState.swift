@@ -83,8 +83,12 @@ final class OutputState: Sendable {
     }
 
     /// The answer to a question that nobody waits for any more.
-    func giveUp(_ reason: NoFrame) -> VideoOutput.Answer {
-        if reason == .notDecodedYet { content.withLock { $0.playback.countLate() } }
+    /// - Parameter waiter: of that question.
+    func giveUp(_ reason: NoFrame, _ waiter: OutputWaiter?) -> VideoOutput.Answer {
+        content.withLock { content in
+            content.waiters.removeAll { $0 === waiter }
+            if reason == .notDecodedYet { content.playback.countLate() }
+        }
         return .none(reason)
     }
 }

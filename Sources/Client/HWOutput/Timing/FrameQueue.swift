@@ -76,7 +76,7 @@ struct FrameQueue<Picture> {
         pending[id] = nil
         // Decoders return pictures in the order of their times.
         for (other, expected) in pending where expected <= time && other < id { pending[other] = nil }
-        if let given, (time - given) * direction <= 0 {
+        if let given, direction > 0 ? time <= given : time >= given {
             droppedCount += 1
             return false
         }
@@ -146,7 +146,7 @@ struct FrameQueue<Picture> {
     /// Whether a frame lies behind the one that was given last.
     func isNew(_ index: Int) -> Bool {
         guard let given else { return true }
-        return (frames[index].time - given) * direction > 0
+        return direction > 0 ? frames[index].time > given : frames[index].time < given
     }
 
     /// Gives a frame away.
@@ -161,6 +161,11 @@ struct FrameQueue<Picture> {
         guard frames[index].picture != nil else { return }
         frames[index].picture = nil
         droppedCount += 1
+    }
+
+    /// Gives up a picture that cannot be shown.
+    mutating func dropPicture(of id: UInt64) {
+        if let index = frames.firstIndex(where: { $0.id == id }) { drop(index) }
     }
 
     /// Forgets what lies before the frame of a time, in the direction of play.

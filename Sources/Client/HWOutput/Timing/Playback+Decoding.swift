@@ -90,6 +90,12 @@ extension Playback {
     private var waitingCount: Int { current.waitingCount + (upcoming?.waitingCount ?? 0) }
     private var waitingBytes: Int { current.byteCount + (upcoming?.byteCount ?? 0) }
 
+    /// Whether the present run is the one of a number, and not of a seek that came meanwhile.
+    func isAt(_ number: Int) -> Bool { run.number == number && run.isOpen }
+
+    /// Whether pictures are decoded ahead, and not enough wait yet.
+    var readsAhead: Bool { waitingCount < aheadCount }
+
     mutating func nextWork() -> Work {
         if !run.isOpen {
             run.isOpen = true
@@ -101,7 +107,7 @@ extension Playback {
         case .seek(let time, _): return .seek(time)
         case .scan, .readPart: return .read
         case .read:
-            if waitingCount < aheadCount { return .read }
+            if readsAhead { return .read }
             pauseWork()
             return .wait
         case .nextPart:
@@ -128,7 +134,7 @@ extension Playback {
     /// Decodes ahead behind the end of a loop.
     private mutating func beginUpcoming() {
         guard isLooping, upcoming == nil, run.number == current.number, let start, let end, end > start,
-            waitingCount < aheadCount
+            readsAhead
         else { return }
         let next = restarted()
         upcoming = next
@@ -150,7 +156,8 @@ extension Playback {
         }
         run.state = state
         run.key = key
-        if isFirst { start = key }
+        // Where a movie is trimmed, the first packets only serve for decoding: play begins at 0.
+        if isFirst { start = max(0, key) }
         (run.skipsLeading, run.skipsToKey) = (true, false)
         switch state {
         case .read:
@@ -248,7 +255,7 @@ extension Playback {
         // How long it takes to catch up, if that is possible.
         if late > 500_000_000, load >= 1 || late * load / (1 - load) > 500_000_000 { return true }
         guard load > 0.95, let lastKey = run.latestKey, let interval = plan.keyInterval else { return false }
-        let wait = Double(scale.nanoseconds(lastKey + interval) - map.item(at: host)) / speed
+        let wait = (Double(scale.nanoseconds(lastKey &+ interval)) - Double(map.item(at: host))) / speed
         return wait > 0 && wait < 500_000_000 && late > 1e9 / max(1, kept * speed)
     }
 
@@ -327,7 +334,7 @@ extension Playback {
 
     /// Every picture that was sent before `finish` has come.
     mutating func didFinish(_ number: Int) {
-        guard number == run.number, run.state == .draining else { return }
+        guard isAt(number), run.state == .draining else { return }
         if direction > 0 {
             filling.complete()
             if let last = filling.end { end = last }
@@ -362,7 +369,7 @@ extension Playback {
     mutating func didDecode(_ facts: DecodedFacts, _ picture: Picture, at host: Int64) -> Bool {
         if let begun = work { work = (begun.since, begun.count + 1) }
         if let begun = work, begun.count >= (plan.isMeasured ? 8 : 4) {
-            plan.measure((host - begun.since) / Int64(begun.count))
+            plan.measure((host &- begun.since) / Int64(begun.count))
             work = (host, 0)
         }
         pictureBytes = facts.byteCount

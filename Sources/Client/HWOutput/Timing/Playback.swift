@@ -2,7 +2,7 @@
 
 /// Why there is no frame to show.
 public enum NoFrame: Hashable, Sendable {
-    /// The frame of this time, or one behind it, was given already.
+    /// The frame of this time, or one behind it, was given already, or could not be converted.
     case same
     /// Its picture is not there in time.
     case notDecodedYet
@@ -85,7 +85,11 @@ struct Playback<Picture> {
     var direction: Int64 = 1
     var epoch = 0
     var counts = OutputCounts()
-    var events: [OutputEvent] = []
+    /// The last ones, for an app that never takes them.
+    var events: [OutputEvent] = [] {
+        didSet { if events.count > Self.maxEvents { events.removeFirst(events.count - Self.maxEvents) } }
+    }
+    static var maxEvents: Int { 1000 }
 
     /// The stretch that is shown, and the one behind the loop's end.
     var current: FrameQueue<Picture>
@@ -119,7 +123,9 @@ struct Playback<Picture> {
     private var tolerance: Int64 { grid == nil ? 100_000 : 500_000 }
 
     /// The last tick whose frame belongs to an item time.
-    func tick(of item: Int64) -> Int64 { scale.ticks(item &+ tolerance * direction) }
+    func tick(of item: Int64) -> Int64 {
+        scale.ticks(Int64(clamping: Int128(item) + Int128(tolerance * direction)))
+    }
 
     /// The counts so far.
     var allCounts: OutputCounts {
@@ -182,9 +188,10 @@ struct Playback<Picture> {
     func itemTime(at host: Int64) -> Int64 {
         let item = map.item(at: host)
         guard isLooping, let start, let end, !map.isHeld else { return item }
-        let (first, length) = (scale.nanoseconds(start), scale.nanoseconds(end) - scale.nanoseconds(start))
-        guard length > 0, direction > 0 ? item >= first + length : item < first else { return item }
-        let whole = floorDivide(Int128(item) - Int128(first), Int128(length)) * Int128(length)
+        let (first, last) = (Int128(scale.nanoseconds(start)), Int128(scale.nanoseconds(end)))
+        let length = last - first
+        guard length > 0, direction > 0 ? item >= last : item < first else { return item }
+        let whole = floorDivide(Int128(item) - first, length) * length
         return Int64(clamping: Int128(item) - whole)
     }
 
@@ -195,39 +202,38 @@ struct Playback<Picture> {
         return false
     }
 
-    /// Whether a question at this time has no answer only because a picture is not there yet.
-    func waits(at host: Int64) -> Bool {
-        var copy = self
-        guard case .none(let reason) = copy.frame(at: host, isReady: { _ in true }) else { return false }
-        return reason == .notDecodedYet || reason == .seeking
-    }
-
     /// The frame of a display time.
     /// - Parameter isReady: whether a picture can be shown, or waits for its conversion.
     mutating func frame(at host: Int64, isReady: (Picture) -> Bool) -> Answer {
         let host = grid?.snap(host) ?? host
-        if let last = refresh.last, grid == nil, host > last, host - last < 200_000_000 {
+        if let last = refresh.last, grid == nil, host > last, isShort(host, after: last, 200_000_000) {
             refresh.interval = host - last
         }
         refresh.last = host
         if !map.isHeld { wrap(at: host) }
+        skipWhatIsLost()
         let time = tick(of: map.item(at: host))
         defer { current.asked = time }
-        if let outside = outside(time) {
+        let isEmpty = current.isComplete && current.frames.isEmpty
+        if let outside = outside(time, isEmpty: isEmpty) {
             // Where nothing can be shown, nothing is waited for.
             if !current.frames.isEmpty || current.isComplete { map.start(at: host) }
             return .none(outside)
         }
         guard let index = current.index(at: time), current.isSettled(index, at: time) else {
             // A clock that jumped back.
-            if let given = current.given, (time - given) * direction < 0 { return .none(.same) }
+            if let given = current.given, direction > 0 ? time < given : time > given { return .none(.same) }
             current.discard(time)
             return missing()
         }
         guard current.isNew(index) else { return .none(.same) }
-        guard let picture = current.frames[index].picture else { return .none(.same) }
+        guard let picture = current.frames[index].picture else {
+            // It could not be converted: what follows is shown at its time.
+            map.start(at: host)
+            return .none(.same)
+        }
         guard isReady(picture) else { return missing() }
-        if current.isLate(index, at: time), let shownAt, host - shownAt < 100_000_000 {
+        if current.isLate(index, at: time), let shownAt, isShort(host, after: shownAt, 100_000_000) {
             current.drop(index)
             return missing()
         }
@@ -240,7 +246,22 @@ struct Playback<Picture> {
         return .frame(id: frame.id, time: frame.time, duration: frame.duration, epoch: epoch, picture: picture)
     }
 
+    /// Whether less than some nanoseconds lie between two host times, which may be any.
+    private func isShort(_ host: Int64, after earlier: Int64, _ limit: Int128) -> Bool {
+        Int128(host) - Int128(earlier) < limit
+    }
+
     private func missing() -> Answer { .none(map.isHeld ? .seeking : .notDecodedYet) }
+
+    /// Moves the time that is held to the first picture, where none comes for the time itself.
+    private mutating func skipWhatIsLost() {
+        guard map.isHeld, direction > 0, let first = current.frames.first?.time, first > tick(of: map.anchor.item),
+            start.map({ tick(of: map.anchor.item) >= $0 }) ?? true,
+            !current.pending.values.contains(where: { $0 < first }),
+            current.isComplete || current.horizon >= first || !readsAhead
+        else { return }
+        map.hold(at: scale.nanoseconds(first))
+    }
 
     /// Counts a question that stays without an answer.
     mutating func countLate() {
@@ -249,11 +270,12 @@ struct Playback<Picture> {
     }
 
     /// The reason if a time is outside of the stream.
-    private mutating func outside(_ time: Int64) -> NoFrame? {
-        var reason: NoFrame?
+    /// - Parameter isEmpty: whether there is no picture, and none is to come.
+    private mutating func outside(_ time: Int64, isEmpty: Bool) -> NoFrame? {
+        var reason: NoFrame? = isEmpty ? (direction > 0 ? .afterEnd : .beforeStart) : nil
         if let end, time >= end, direction > 0 || !map.isHeld { reason = .afterEnd }
         if let start, time < start { reason = .beforeStart }
-        guard let reason, !isLooping || map.isHeld else { return nil }
+        guard let reason, !isLooping || map.isHeld || isEmpty else { return nil }
         if !hasEnded, reason == (direction > 0 ? .afterEnd : .beforeStart) {
             hasEnded = true
             events.append(.ended(epoch: epoch))
@@ -267,12 +289,12 @@ struct Playback<Picture> {
         guard isLooping, current.isComplete, let start, let end, end > start,
             direction > 0 ? time >= end : time < start
         else { return }
-        let length = scale.nanoseconds(end) - scale.nanoseconds(start)
-        guard length > 0 else { return }
-        let place = scale.nanoseconds(time)
-        let passed = direction > 0 ? place - scale.nanoseconds(start) : scale.nanoseconds(end) - 1 - place
-        let shift = Int64(clamping: floorDivide(Int128(passed), Int128(length)) * Int128(length))
-        map.shift(by: -shift * direction)
+        let (first, last) = (Int128(scale.nanoseconds(start)), Int128(scale.nanoseconds(end)))
+        guard last > first else { return }
+        let item = Int128(scale.nanoseconds(time))
+        let passed = direction > 0 ? item - first : last - 1 - item
+        let shift = Int64(clamping: floorDivide(passed, last - first) * (last - first))
+        map.shift(by: direction > 0 ? -shift : shift)
         let next: FrameQueue<Picture>
         if let upcoming {
             next = upcoming
@@ -297,7 +319,7 @@ struct Playback<Picture> {
                 direction > 0 ? time >= end : time < start
             {
                 queue = upcoming
-                time = direction > 0 ? time - end + start : time - start + end
+                time = direction > 0 ? time &- end &+ start : time &- start &+ end
             }
             guard let index = queue.index(at: time), queue.isSettled(index, at: time), queue.isNew(index),
                 queue.frames[index].picture != nil
@@ -307,8 +329,14 @@ struct Playback<Picture> {
         return found
     }
 
-    /// Calls `body` with the picture of a frame, wherever it waits.
+    /// The picture of a frame, wherever it waits.
     func picture(_ id: UInt64) -> Picture? {
         (current.frames.first { $0.id == id } ?? upcoming?.frames.first { $0.id == id })?.picture
+    }
+
+    /// A picture cannot be converted: nothing is shown for it.
+    mutating func didNotConvert(_ id: UInt64) {
+        current.dropPicture(of: id)
+        upcoming?.dropPicture(of: id)
     }
 }

@@ -65,9 +65,10 @@ struct RefreshGrid {
 
     init?(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
+        guard (0..<3600).contains(seconds) else { return nil }
         interval =
             (Int128(seconds) * 1_000_000_000_000_000_000 + Int128(attoseconds)) * Self.unit / 1_000_000_000
-        guard interval > 0, seconds < 3600 else { return nil }
+        guard interval > 0 else { return nil }
     }
 
     /// The interval in nanoseconds.
@@ -78,7 +79,9 @@ struct RefreshGrid {
         let time = Int128(host) * Self.unit
         guard let position else { return restart(host) }
         // Both questions of one refresh have one answer.
-        if host >= last.host, Int128(host - last.host) * Self.unit < interval / 2 { return last.snapped }
+        if host >= last.host, (Int128(host) - Int128(last.host)) * Self.unit < interval / 2 {
+            return last.snapped
+        }
         let steps = max(1, floorDivide(time - position + interval / 2, interval))
         let next = position + steps * interval
         guard steps <= 8, time >= position - interval / 2 else { return restart(host) }

@@ -31,18 +31,26 @@ public enum EffectStep: Sendable {
     }
 
     /// Adds a step: neighboring affine maps become one, and matrices move before a vignette, which is a factor.
+    ///
+    /// Behind a map with which the list begins, and which no shader applies as an effect, there are never more steps than
+    /// effects: the matrix of a map with an offset moves only to the beginning or into another map, as the offset stays.
     private static func append(_ step: EffectStep, to steps: inout [EffectStep]) {
         guard case .affine(let next) = step else { return steps.append(step) }
-        switch steps.last {
-        case .affine(let last):
+        if case .affine(let last)? = steps.last {
             steps[steps.count - 1] = .affine(next * last)
-        case .vignette(let vignette):
-            steps.removeLast()
-            append(.affine(Affine(next.matrix)), to: &steps)
-            steps.append(.vignette(vignette))
-            if next.offset != .zero { steps.append(.affine(Affine(.identity, next.offset))) }
-        default: steps.append(step)
+            return
         }
+        let first = (steps.lastIndex { !$0.isVignette } ?? -1) + 1
+        guard first < steps.count else { return steps.append(step) }
+        let matrix = Affine(next.matrix)
+        if first > 0, case .affine(let before) = steps[first - 1] {
+            steps[first - 1] = .affine(matrix * before)
+        } else if first == 0 || next.offset == .zero {
+            steps.insert(.affine(matrix), at: first)
+        } else {
+            return steps.append(step)
+        }
+        if next.offset != .zero { steps.append(.affine(Affine(.identity, next.offset))) }
     }
 
     private init(_ effect: Effect, _ conversion: Conversion) throws(SessionError) {

@@ -72,7 +72,7 @@ public final class VulkanConverter: PixelConverter {
         timeout = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
         // lavapipe's packHalf2x16 rounds to nearest and keeps subnormals, which tests check.
-        parameters = ShaderParameters(
+        parameters = try ShaderParameters(
             plan, DispatchShape(plan.conversion.target.format, isSoftware: isSoftware), packsByHand: !isSoftware)
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)

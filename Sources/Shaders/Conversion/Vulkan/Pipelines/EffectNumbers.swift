@@ -18,7 +18,12 @@ struct EffectNumbers {
 
     var isEmpty: Bool { records.isEmpty }
 
-    init(_ steps: [EffectStep]) {
+    /// - Throws: `PixelTransferNotSupported` for more steps than the shaders have room for.
+    init(_ steps: [EffectStep]) throws(SessionError) {
+        guard steps.count <= EffectList.maxCount else {
+            throw SessionError(
+                .pixelTransferNotSupported, "\(steps.count) steps of effects are more than \(EffectList.maxCount)")
+        }
         var (records, entries): ([Float], [Float]) = ([], [])
         var (kinds, codings): (UInt32, UInt32) = (0, 0)
         for step in steps {

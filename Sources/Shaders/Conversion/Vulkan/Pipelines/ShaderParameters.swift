@@ -14,9 +14,9 @@ struct ShaderParameters {
 
     let shape: DispatchShape
 
-    init(_ plan: ConversionPlan, _ shape: DispatchShape, packsByHand: Bool) {
+    init(_ plan: ConversionPlan, _ shape: DispatchShape, packsByHand: Bool) throws(SessionError) {
         self.shape = shape
-        effects = EffectNumbers(plan.effects)
+        effects = try EffectNumbers(plan.effects)
         key = Self.key(plan, shape, packsByHand, effects)
         uniform = Self.uniform(plan, effects)
         tables = Self.tables(plan)
