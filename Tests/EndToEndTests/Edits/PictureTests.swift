@@ -87,9 +87,10 @@ extension EndToEndFaults {
             let options = ["--size", "160x-2", "--filter-light", "linear"]
             let run = try encode(options, path("in.mp4"), path("out.mov"))
             #expect(run.errors.contains("(in linear light)"), "\(run.errors)")
+            // Integers have no light below black, which the filter makes and zimg codes in another way where there is AVX-512.
             let light =
                 "zscale=tin=709:min=709:pin=709:rin=limited:cin=left:t=linear:f=spline36,format=gbrpf32le,"
-                + "zscale=160:90:filter=lanczos,zscale=tin=linear:t=709:m=709:p=709:r=limited:c=left,format=yuv420p"
+                + "zscale=160:90:filter=lanczos,format=gbrp16le,zscale=tin=linear:t=709:m=709:p=709:r=limited:c=left,format=yuv420p"
             let same = try quality(path("out.mov"), light, path("in.mp4"))
             let other = try quality(path("out.mov"), "zscale=160:90:filter=lanczos", path("in.mp4"))
             #expect(same > 40 && other < same - 5, "\(same) and \(other) dB")
