@@ -51,7 +51,7 @@ import Testing
         ["BaseLayerFrameRate": .double(6.25)], ["AverageBitRate": .int(600_000)],
     ]
 
-    /// x265 goes on with a new encoder, whose first picture is an IDR picture, and NVENC with one; a VA-API driver's encoder goes on in place, except in
+    /// x265 continues with a new encoder, whose first picture is an IDR picture, and NVENC with one; a VA-API driver's encoder continues in place, except in
     /// the middle of a group of temporal levels.
     @Test(arguments: sampled(jobs(shapes), oneIn: 3))
     func goesOnAfterFlushes(backend: Backend, index: Int) throws {

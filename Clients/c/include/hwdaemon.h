@@ -381,7 +381,7 @@ HWD_API int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int t
 #define HWD_NEXT_FRAME INT64_MIN
 /* Changes the parameters of the session's effects for frames whose pts is not less than `pts`. `effects`: a JSON array of the effects
  * in `options`, in the same order. A change replaces one of the same time; 64 may wait for their frames. HWD_PARAMETER: other effects, or
- * parameters out of range; the session goes on. */
+ * parameters out of range; the session continues. */
 HWD_API int hwd_change_effects(hwd_session *session, const char *effects, int64_t pts, int timeout_ms);
 
 /* ---- Framing of HEVC ---- */

@@ -168,7 +168,7 @@ private struct ConvertedFrames {
 }
 
 /// A small generator of numbers (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -36,7 +36,7 @@ enum EffectFrames {
 
     /// Pixels whose components are −0.2…1.2, opaque.
     static let pixels: [Float16] = {
-        var random = SystemRandomNumberGenerator()
+        var random = SplitMix(state: 1)
         return (0..<width * height * 4).map {
             $0 % 4 == 3 ? 1 : Float16(Float.random(in: -0.2...1.2, using: &random))
         }

@@ -21,11 +21,11 @@ void hwdi_free_effects(hwd_session *session) {
     free(session->effects);
 }
 
-// Where a change of this time is, or belongs.
-static effect_change **place_of(hwd_session *session, int64_t pts) {
-    effect_change **place = &session->changes;
-    while (*place && (*place)->pts < pts) place = &(*place)->next;
-    return place;
+// The link to a change of this time, or where it belongs.
+static effect_change **link_of(hwd_session *session, int64_t pts) {
+    effect_change **link = &session->changes;
+    while (*link && (*link)->pts < pts) link = &(*link)->next;
+    return link;
 }
 
 bool hwdi_settle_effects(hwd_session *session, const entry *change) {
@@ -34,10 +34,10 @@ bool hwdi_settle_effects(hwd_session *session, const entry *change) {
     memcpy(made->payload, change->payload, change->size);
     made->size = change->size;
     made->pts = change->pts;
-    effect_change **place = place_of(session, made->pts), *old = *place;
+    effect_change **link = link_of(session, made->pts), *old = *link;
     // The worker did the same.
     made->next = old && old->pts == made->pts ? old->next : old;
-    *place = made;
+    *link = made;
     if (made->next != old) free(old);
     return true;
 }
@@ -89,14 +89,14 @@ int hwdi_options_with_tables(const hwd_transfer_config *config, uint32_t *first,
     const char *own = config->options ? config->options : "{}";
     char added[48];
     json base, over, tables, value;
-    size_t place = 0;
+    size_t position = 0;
     text merged = {0};
     *first = 0;
     snprintf(added, sizeof added, "{\"added_tables\":%u}", config->table_count);
     if (!hwdi_json_check(own, strlen(own), &base) || base.at[0] != '{' || !hwdi_json_check(added, strlen(added), &over))
         return hwdi_fail(HWD_PARAMETER, "the options are no JSON object");
     if (hwdi_json_member(base, "tables", &tables) && tables.at[0] == '[')
-        while (hwdi_json_next(tables, &place, NULL, &value)) ++*first;
+        while (hwdi_json_next(tables, &position, NULL, &value)) ++*first;
     hwdi_add_merged(&merged, base, over);
     if (merged.bytes && !merged.failed) {
         *options = merged.bytes;

@@ -37,7 +37,7 @@ G_DEFINE_TYPE(HwdEffectFilter, hwd_effect_filter, GST_TYPE_VIDEO_FILTER)
 
 // ---- Properties
 
-static gchar **place_of(HwdEffectFilter *filter, guint number) {
+static gchar **text_of(HwdEffectFilter *filter, guint number) {
     return number == PROPERTY_EFFECTS ? &filter->effects : number == PROPERTY_DEVICE ? &filter->device : &filter->socket;
 }
 
@@ -45,9 +45,9 @@ static void set_property(GObject *object, guint number, const GValue *value, GPa
     (void)spec;
     HwdEffectFilter *filter = FILTER(object);
     GST_OBJECT_LOCK(filter);
-    gchar **place = place_of(filter, number);
-    g_free(*place);
-    *place = g_value_dup_string(value);
+    gchar **text = text_of(filter, number);
+    g_free(*text);
+    *text = g_value_dup_string(value);
     filter->has_changed |= number == PROPERTY_EFFECTS;
     GST_OBJECT_UNLOCK(filter);
 }
@@ -55,13 +55,13 @@ static void set_property(GObject *object, guint number, const GValue *value, GPa
 static void get_property(GObject *object, guint number, GValue *value, GParamSpec *spec) {
     (void)spec;
     GST_OBJECT_LOCK(object);
-    g_value_set_string(value, *place_of(FILTER(object), number));
+    g_value_set_string(value, *text_of(FILTER(object), number));
     GST_OBJECT_UNLOCK(object);
 }
 
 static gchar *copy_of(HwdEffectFilter *filter, guint number) {
     GST_OBJECT_LOCK(filter);
-    gchar *text = g_strdup(*place_of(filter, number));
+    gchar *text = g_strdup(*text_of(filter, number));
     if (number == PROPERTY_EFFECTS) filter->has_changed = FALSE;
     GST_OBJECT_UNLOCK(filter);
     return text;
@@ -287,7 +287,7 @@ static gboolean stop(GstBaseTransform *parent) {
 }
 
 static void finalize(GObject *object) {
-    for (guint number = PROPERTY_EFFECTS; number <= PROPERTY_SOCKET; number++) g_free(*place_of(FILTER(object), number));
+    for (guint number = PROPERTY_EFFECTS; number <= PROPERTY_SOCKET; number++) g_free(*text_of(FILTER(object), number));
     G_OBJECT_CLASS(hwd_effect_filter_parent_class)->finalize(object);
 }
 
