@@ -114,33 +114,6 @@ struct NVENCTests {
         #expect(quality.result.formatChanges.isEmpty)
     }
 
-    @Test("A raised rate that exceeds the stream's level needs another encoder, and a lower one does not")
-    func levels() throws {
-        func run(_ first: Int64, _ second: Int64) throws -> Int {
-            let outcome = try run(["ConstantBitRate": .int(first)]) {
-                $0.changes = [10: ["ConstantBitRate": .int(second)]]
-            }
-            return Set(try outcome.sessions.map { try values($0)["session"] }).count
-        }
-        // 320x180 at 25 Hz are of level 2, which has 1,500,000 bits a second.
-        #expect(try run(1_000_000, 1_400_000) == 1)
-        #expect(try run(1_000_000, 3_000_000) == 2)
-        #expect(try run(3_000_000, 2_000_000) == 1)
-    }
-
-    @Test("After another mode of the rate its rates change in the open encoder")
-    func changesAgain() throws {
-        let outcome = try run(["Quality": .double(0.5)]) {
-            $0.changes = [
-                6: ["AverageBitRate": .int(800_000)], 12: ["AverageBitRate": .int(700_000)],
-                18: ["AverageBitRate": .int(600_000)],
-            ]
-        }
-        let sessions = try outcome.sessions.map(values)
-        #expect(sessions.map { $0["target"] } == ["0", "800000", "700000", "600000"])
-        #expect(Set(sessions.map { $0["session"] }).count == 2, "\(outcome.sessions)")
-    }
-
     @Test(
         "Of what a chip lacks, the notice says what, and no structure is opened that needs it",
         arguments: [

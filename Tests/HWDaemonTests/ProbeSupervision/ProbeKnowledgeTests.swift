@@ -152,7 +152,7 @@ struct ProbeKnowledgeTests {
         let claimed = ProbeAnswer(node: RenderNode(node: card, state: .ready), untried: ["hevc-main-decode"])
         _ = knowledge.add(.answer(claimed), to: ProbeRequest(.node(card), verification: .startup))
         knowledge.beginVerification(of: card)
-        #expect(knowledge.isVerifying(for: .compression))
+        #expect(knowledge.isVerifying(for: .decompression))
         #expect(knowledge.snapshot.nodes.first?.reason?.contains("codecs are still being verified") == true)
     }
 
