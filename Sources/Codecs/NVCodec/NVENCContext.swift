@@ -108,7 +108,7 @@ final class NVENCContext {
     /// Sets the rates from the next frame on, which libavcodec passes to NVENC with that frame.
     ///
     /// libavcodec ignores this without a message where NVENC cannot change rates while it codes
-    /// (NV_ENC_CAPS_SUPPORT_DYN_BITRATE_CHANGE), which all chips with HEVC encoders can.
+    /// (NV_ENC_CAPS_SUPPORT_DYN_BITRATE_CHANGE), and does not report whether it can.
     func change(_ rate: NVENCSettings.Rate) { Self.apply(rate, to: codec) }
 
     /// Encodes a frame.

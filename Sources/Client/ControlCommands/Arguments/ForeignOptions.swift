@@ -126,7 +126,7 @@ package enum ForeignOptions {
     }
 
     /// A word for a shell.
-    private static func quoted(_ word: String) -> String {
+    static func quoted(_ word: String) -> String {
         let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_@%+=:,./-".contains($0)) }
         return plain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
@@ -162,8 +162,6 @@ package enum ForeignOptions {
         case .note(let note), .needless(let note), .name(let note): return "\(name) \(note)"
         }
     }
-
-    // MARK: The table
 
     private static let start: [Row] = [
         Row("-i", .note("belongs to ffmpeg: write hwctl encode INPUT OUTPUT")),
@@ -316,111 +314,4 @@ package enum ForeignOptions {
         Row("-hwaccel", .needless("is not needed: verified hardware is used; --hardware require|off")),
         Row("-r --fps", .option("--frame-rate")),
     ]
-
-    // MARK: Values
-
-    /// The quality of a constant rate factor: 40 - 38 · quality.
-    private static func quality(_ factor: String) -> String? {
-        guard let factor = Double(factor), (0...51).contains(factor) else { return nil }
-        return DecimalText.text(max(0, min(1, (40 - factor) / 38)), 2)
-    }
-
-    /// The values of `--preset` that are x265's.
-    package static let x265Presets = [
-        "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo",
-    ]
-
-    /// The options for a preset of x265, or of NVENC: its p1 to p7 are the fastest to the best.
-    private static func preset(_ name: String) -> String? {
-        switch name {
-        case _ where x265Presets.contains(name): "--preset \(name)"
-        case "p1", "p2", "p3": "--speed fast"
-        case "p4": "--speed balanced"
-        case "p5", "p6", "p7": "--speed best"
-        default: nil
-        }
-    }
-
-    /// Bytes per second of a rate such as 6M.
-    private static func bytes(_ rate: String) -> Int? {
-        let scales: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6]
-        let scale = rate.last.flatMap { scales[$0] }
-        guard let number = Double(scale == nil ? rate : String(rate.dropLast())), (0...1e9).contains(number) else {
-            return nil
-        }
-        return Int(number * (scale ?? 1) / 8)
-    }
-
-    /// 1280x720 and 1280:-1, and heights such as 720p.
-    private static func size(_ text: String) -> String? {
-        if text.last == "p", let height = Int(text.dropLast()), height > 0 { return "--max-height \(height)" }
-        let sides = text.split(whereSeparator: { "x:".contains($0) }).map { $0 == "-1" ? "-2" : String($0) }
-        guard sides.count == 2, sides.allSatisfy({ Int($0) != nil }) else { return nil }
-        return "--size \(sides.joined(separator: "x"))"
-    }
-
-    /// Whether a text is a number without a sign.
-    private static func number(_ text: String) -> Bool {
-        !text.isEmpty && text.allSatisfy { $0.isASCII && $0.isNumber } && Int(text) != nil
-    }
-
-    /// Whether a text is a number with decimals, or a fraction such as 30000/1001.
-    private static func fraction(_ text: String) -> Bool {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        return (1...2).contains(parts.count)
-            && parts.allSatisfy { part in
-                part.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." } && Double(part) != nil
-            }
-    }
-
-    /// The names of the values of ffmpeg's filters that have words of ours, in their order.
-    private static let filterValues = [
-        "scale": ["w", "h"], "eq": ["saturation"], "lut3d": ["file"], "crop": ["w", "h", "x", "y"], "fps": ["fps"],
-        "transpose": ["dir"],
-    ]
-
-    /// The values of one of ffmpeg's filters in the order of their names; nil where some are missing, or others are there.
-    private static func values(_ filter: String, _ text: String) -> [String]? {
-        guard let names = filterValues[filter] else { return nil }
-        var values: [String?] = names.map { _ in nil }
-        // How scale filters has another name here.
-        let parts = text.split(separator: ":").filter { !(filter == "scale" && $0.hasPrefix("flags=")) }
-        for (index, part) in parts.enumerated() {
-            let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
-            let place = pair.count == 2 ? names.firstIndex(of: pair[0]) : index
-            guard let place, values.indices.contains(place), values[place] == nil else { return nil }
-            values[place] = pair.last
-        }
-        let found = values.compactMap { $0 }
-        return found.count == names.count ? found : nil
-    }
-
-    private static func pixelFormat(_ name: String) -> String? {
-        let names = [
-            "yuv420p": "i420", "yuv420p10le": "i010", "yuva420p": "yuva", "rgba": "rgba8", "bgra": "bgra8",
-        ]
-        return (name == "nv12" ? name : names[name]).map { "--format \($0)" }
-    }
-
-    /// Our options for a chain of ffmpeg's filters; nil where one of them has none.
-    private static func filter(_ chain: String) -> String? {
-        var words: [String] = []
-        for filter in chain.split(separator: ",") {
-            let parts = filter.split(separator: "=", maxSplits: 1).map(String.init)
-            guard let values = values(parts[0], parts.count > 1 ? parts[1] : "") else { return nil }
-            let numbers = values.allSatisfy { Int($0) != nil }
-            switch parts[0] {
-            case "scale" where numbers: words += size(values.joined(separator: ":")).map { [$0] } ?? []
-            case "eq" where parts[1].hasPrefix("saturation=") && fraction(values[0]):
-                words.append("--effect saturation:s=\(values[0])")
-            case "lut3d": words.append("--effect \(quoted("lut:file=\(values[0])"))")
-            case "crop" where numbers: words.append("--crop \(values.joined(separator: ":"))")
-            case "fps" where fraction(values[0]): words.append("--output-frame-rate \(values[0])")
-            case "transpose" where values[0] == "1" || values[0] == "clock": words.append("--rotate 90")
-            case "transpose" where values[0] == "2" || values[0] == "cclock": words.append("--rotate 270")
-            default: return nil
-            }
-        }
-        return words.isEmpty ? nil : words.joined(separator: " ")
-    }
 }

@@ -70,8 +70,7 @@ extension LibAVSource {
             video.leadingUnits = leadingUnits
             video.cleanAperture =
                 boxes?.cleanAperture(track: stream.id, width: video.width, height: video.height)
-                ?? demuxer.matroska?.aperture(
-                    demuxer.videoIndex, width: video.width, height: video.height)
+                ?? demuxer.matroska?.aperture(demuxer.videoIndex, width: video.width, height: video.height)
             if let matroska = demuxer.matroska {
                 video.sampleAspectRatio = matroska.aspect(
                     demuxer.videoIndex, video.sampleAspectRatio, width: video.width, height: video.height)
