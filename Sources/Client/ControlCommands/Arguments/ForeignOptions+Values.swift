@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSystem
 
 /// The values of other programs' options, in the words of ours.
 extension ForeignOptions {
