@@ -29,7 +29,7 @@ import Testing
     @Test("Effects are a request for other pictures, and for no HDR metadata of the source")
     func effects() throws {
         let command = try EncodeCommand.parse(["--effect", "exposure:ev=1", "in.mov", "out.mov"])
-        let wanted: Set = ["pictures", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"]
+        let wanted: Set = ["pictures", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+", "icc"]
         #expect(AskedChanges(command).names == wanted)
     }
 
