@@ -24,9 +24,9 @@ public final class TransferSession {
 
     /// Creates a session; returns when the daemon has chosen its converter.
     ///
-    /// - Parameters:
-    ///   - tables: texts of .cube files, up to 64 MiB each, that effects name by their numbers: those after the tables of
-    ///     `parameters`. They need the feature `effects.tables`.
+    /// `tables` are texts of .cube files, up to 64 MiB each, that effects name by their numbers: those after the tables of
+    /// `parameters`. They need the feature `effects.tables`.
+    ///
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the
     ///   daemon cannot be reached; `Parameter` with the line for a table that cannot be read.
     public init(
