@@ -1,5 +1,6 @@
 // swift-tools-version:6.2
 // SPDX-License-Identifier: MIT
+import Foundation
 import PackageDescription
 
 /// Settings every Swift target shares: Swift 6 mode, warnings are errors, imports say what they expose.
@@ -33,6 +34,9 @@ func external(_ name: String, from version: Version) -> Package.Dependency {
     return .package(url: "https://github.com/apple/\(name)", from: version)
 }
 
+/// Whether `hwctl-play` gets a window: libwayland-dev is installed.
+let hasWayland = FileManager.default.fileExists(atPath: "/usr/include/wayland-client.h")
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -42,6 +46,7 @@ let package = Package(
         .library(name: "HWOutput", targets: ["HWOutput"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
+        .executable(name: "hwctl-play", targets: ["hwctl-play"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["hwdaemon-encoder"]),
         .executable(name: "hwdaemon-encoder-nv", targets: ["hwdaemon-encoder-nv"]),
@@ -280,6 +285,19 @@ let package = Package(
             ],
             path: "Sources/Media/Commands", swiftSettings: common),
 
+        // Live frames.
+        .target(
+            name: "HWDPlaying",
+            dependencies: [
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDWire", "HWMovies", "HWOutput",
+            ],
+            path: "Sources/Live/Playing", swiftSettings: common),
+        .executableTarget(
+            name: "hwctl-play",
+            dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", argumentParser]
+                + (hasWayland ? ["HWDWindow"] : []),
+            path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
+
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
 
@@ -374,6 +392,9 @@ let package = Package(
                 argumentParser,
             ],
             swiftSettings: common),
+        .testTarget(
+            name: "PlayTests",
+            dependencies: ["HWDModel", "HWDPlaying", "HWDSystem", "hwctl-play"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
@@ -386,6 +407,19 @@ let package = Package(
             swiftSettings: common),
     ]
 )
+
+if hasWayland {
+    package.targets += [
+        .target(
+            name: "CHWDWindow", path: "Sources/Live/CWindow", linkerSettings: [.linkedLibrary("wayland-client")]),
+        .target(
+            name: "HWDWindow",
+            dependencies: [
+                "CHWDWindow", "HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", "HWDTransport", "HWOutput",
+            ],
+            path: "Sources/Live/Window", swiftSettings: common),
+    ]
+}
 
 // The test targets that scripts/quick needs; no other is compiled and linked.
 if let names = Context.environment["HWDAEMON_TESTS"]?.split(separator: " ").map(String.init) {

@@ -141,6 +141,12 @@ public final class VideoOutput: Sendable {
         state.change { $0.playback.seek(to: time, mode) }
     }
 
+    /// Sets whether play begins again behind the end.
+    public func setLooping(_ isLooping: Bool) { state.change { $0.playback.isLooping = isLooping } }
+
+    /// Whether play begins again behind the end.
+    public var isLooping: Bool { state.look { $0.playback.isLooping } }
+
     /// The rate that is played at, or that play continues with after a seek.
     public var rate: Double { state.look { Double($0.playback.map.wantedRate) / Double(TimeMap.one) } }
 
@@ -175,6 +181,9 @@ public final class VideoOutput: Sendable {
 
     /// Frames that were shown, late, dropped, skipped, …, since the output was opened.
     public var counts: OutputCounts { state.look { $0.playback.allCounts } }
+
+    /// What decodes and converts.
+    public var devices: OutputDevices { state.look { $0.devices } }
 
     /// What happened since the last call, in order.
     public func takeEvents() -> [OutputEvent] {

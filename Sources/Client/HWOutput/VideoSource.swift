@@ -121,7 +121,7 @@ extension PacketFacts {
         isReference = !header.nalUnitType.isSubLayerNonReference
     }
 
-    private static func firstSlice(_ packet: VideoPacket) -> NALUnitHeader? {
+    fileprivate static func firstSlice(_ packet: VideoPacket) -> NALUnitHeader? {
         func header(_ nal: ArraySlice<UInt8>) -> NALUnitHeader? {
             guard let header = try? NALUnitHeader(nal: nal.prefix(2)), header.nalUnitType.isVCL,
                 header.nuhLayerId == 0
@@ -140,4 +140,9 @@ extension PacketFacts {
         while let nal = try? units.next() { if let found = header(nal) { return found } }
         return nil
     }
+}
+
+extension VideoPacket {
+    /// The temporal level of its first slice, 0…6; nil where it has none.
+    package var temporalLevel: Int? { PacketFacts.firstSlice(self)?.temporalID }
 }

@@ -16,8 +16,8 @@ struct HWCtlMain {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
-                DoctorCommand.self, EffectsCommand.self, ProbeCommand.self, PropertiesCommand.self, RunCommand.self,
-                SessionsCommand.self,
+                DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self, PropertiesCommand.self,
+                RunCommand.self, SessionsCommand.self,
             ])
     }
 
@@ -46,13 +46,10 @@ struct HWCtlMain {
             expecting: kind, logs: options.contains { ["-v", "--verbose"].contains($0) })
     }
 
-    /// Executes `hwctl-media`, beside this program or at its installed path relative to this program.
+    /// Executes `hwctl-media`.
     private static func executeMediaCommand() -> Never {
+        let reason = String(cString: strerror(SiblingProgram.execute("hwctl-media")))
         let folder = Program.folder
-        for path in ["\(folder)/hwctl-media", "\(folder)/../libexec/hwdaemon/hwctl-media"] {
-            execv(path, CommandLine.unsafeArgv)
-        }
-        let reason = String(cString: strerror(errno))
         Console.report(
             CommandFailure(
                 .software, "hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)"))

@@ -60,6 +60,10 @@ struct OutputEngine: ~Copyable {
                 formatDescription: format, timeBase: source.timeBase,
                 decoderSpecification: options.decoderSpecification))
         let created = session.created
+        state.look {
+            $0.devices.decoder = .init(
+                name: created.decoderID, isHardware: created.usingHardware, fallbackReason: created.fallbackReason)
+        }
         if let pixelFormat = PixelFormat(rawValue: created.pixelFormat) {
             let size = FrameLayout.packed(pixelFormat, width: created.width, height: created.height).size
             state.change { $0.playback.pictureBytes = size }
@@ -316,7 +320,13 @@ struct OutputEngine: ~Copyable {
             width: buffer.width, height: buffer.height, targetWidth: options.size?.width,
             targetHeight: options.size?.height, source: .init(pixelFormat: buffer.format.rawValue), target: target,
             options: options.conversion)
-        converter = Converter(key: key, session: try TransferSession(daemon, parameters))
+        let session = try TransferSession(daemon, parameters)
+        let created = session.created
+        state.look {
+            $0.devices.converter = .init(
+                name: created.device, isHardware: created.usingGPU, fallbackReason: created.fallbackReason)
+        }
+        converter = Converter(key: key, session: session)
         return true
     }
 

@@ -8,6 +8,7 @@ internal import Synchronization
 final class OutputState: Sendable {
     struct Content {
         var playback: Playback<HeldPicture>
+        var devices = OutputDevices()
         var isStopped = false
         /// Whether the session has ended for good.
         var hasFailed = false
