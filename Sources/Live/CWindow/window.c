@@ -4,6 +4,7 @@
 #include "protocols.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -158,7 +159,11 @@ static void registry_gone(void *data, struct wl_registry *registry, uint32_t nam
 }
 static const struct wl_registry_listener registry_listener = {registry_global, registry_gone};
 
+// The caller reports errors.
+static void log_nothing(const char *format, va_list arguments) { (void)format, (void)arguments; }
+
 hwd_window *hwd_window_open(int *error) {
+    wl_log_set_handler_client(log_nothing);
     hwd_window *window = calloc(1, sizeof *window);
     if (!window) return *error = ENOMEM, NULL;
     window->clock_id = CLOCK_MONOTONIC;

@@ -39,6 +39,7 @@ package struct HeadlessPlay {
             }
             refresh += 1
         }
+        guard first != nil else { throw setup.nothingShown }
         cadence.end(at: refresh)
         var receipt = PlayReceipt(
             file: setup.arguments.file, rate: setup.isPaused ? 0 : setup.arguments.rate, format: setup.arguments.format,

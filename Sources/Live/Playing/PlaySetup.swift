@@ -72,6 +72,11 @@ package struct PlaySetup {
         return output
     }
 
+    /// The failure of a time that has no frame, or of a video that has none.
+    package var nothingShown: CommandFailure {
+        CommandFailure(.badInput, "\(arguments.file) has no frame to show from \(arguments.start ?? arguments.at ?? "0") s on")
+    }
+
     /// Writes what happened to standard error.
     /// - Throws: why no frame follows.
     package func report(_ events: [OutputEvent]) throws(CommandFailure) {

@@ -52,7 +52,9 @@ package struct PlayedVideo: VideoSource {
             duration = Int64(clamping: Int128(track?.duration ?? 0) * 1_000_000_000 / scale)
             size = (Int(track?.displaySize.width ?? 0) >> 16, Int(track?.displaySize.height ?? 0) >> 16)
         } catch {
-            throw CommandFailure(error.code == .unreadable ? .noInput : .badInput, error.reason)
+            if error.code == .unreadable { throw CommandFailure(.noInput, error.reason) }
+            throw CommandFailure(
+                .badInput, "\(path) cannot be played: \(error.reason); play takes .mov and .mp4 files with HEVC")
         }
         self.maxLevel = maxLevel ?? 6
     }

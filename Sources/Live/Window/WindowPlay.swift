@@ -20,6 +20,8 @@ package struct WindowPlay {
     private var isPlaying: Bool
     private var isFullscreen: Bool
     private var isOver = false
+    /// Whether the user has ended it.
+    private var isClosed = false
     private var receipt: PlayReceipt
 
     private static let second: Int64 = 1_000_000_000
@@ -69,6 +71,7 @@ package struct WindowPlay {
             if try draw(output) { cadence.show(at: receipt.refreshes) }
             receipt.refreshes += isDue ? 1 : 0
         }
+        guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
         // Frames on their way are still presented.
         let end = clock.now + Self.second / 2
         while let presented = receipt.presented, presented + (receipt.discarded ?? 0) < output.counts.shown,
@@ -120,7 +123,7 @@ package struct WindowPlay {
 
     private mutating func handle(_ event: CompositorWindow.Event, _ output: VideoOutput) {
         switch event {
-        case .closed: isOver = true
+        case .closed: (isOver, isClosed) = (true, true)
         case .presented(let time, let refresh):
             receipt.presented? += 1
             lastPresented = time
@@ -137,7 +140,7 @@ package struct WindowPlay {
     /// Keys by their positions, as linux/input-event-codes.h numbers them.
     private mutating func press(_ code: Int, _ withShift: Bool, _ output: VideoOutput) {
         switch code {
-        case 16: isOver = true
+        case 16: (isOver, isClosed) = (true, true)
         case 57: setPlaying(!isPlaying, output)
         case 105: seek(by: withShift ? -10 * Self.second : -Self.second, output)
         case 106: seek(by: withShift ? 10 * Self.second : Self.second, output)

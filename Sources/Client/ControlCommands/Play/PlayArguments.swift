@@ -9,6 +9,7 @@ package struct PlayArguments: ParsableArguments {
     package var file: String
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Speed, from -2 to 2; a negative one plays in reverse, from the end.", valueName: "r"))
     package var rate = 1.0
 
