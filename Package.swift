@@ -394,7 +394,7 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "PlayTests",
-            dependencies: ["HWDModel", "HWDPlaying", "HWDSystem", "hwctl-play"], swiftSettings: common),
+            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
