@@ -30,7 +30,8 @@ private struct Receipt: Decodable {
     private func run(_ program: String, _ arguments: [String]) throws -> (status: Int32, output: Data) {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_DISPLAY", "timeout", "200", program] + arguments
+        process.arguments =
+            ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_DISPLAY", "timeout", "200", program] + arguments
         var environment = ProcessInfo.processInfo.environment
         for name in ["HWDAEMON_DEVICES", "VK_DRIVER_FILES"] { environment[name] = "/dev/null/none" }
         process.environment = environment
@@ -47,7 +48,8 @@ private struct Receipt: Decodable {
         let made = try run(
             "ffmpeg",
             [
-                "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=128x64:rate=\(rate):duration=\(seconds)", "-c:v",
+                "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=128x64:rate=\(rate):duration=\(seconds)",
+                "-c:v",
                 codec, "-preset", "ultrafast", "-pix_fmt", "yuv420p",
             ] + (codec == "libx265" ? ["-tag:v", "hvc1", "-x265-params", "log-level=none:keyint=24"] : [])
                 + [path(name)])
@@ -74,7 +76,8 @@ private struct Receipt: Decodable {
         let path = try clip("24.mov", rate: 24)
         let reverse = try play(["--headless", "--rate", "-1", path]).receipt
         #expect(reverse.shown == 48 && reverse.ideal == reverse.cadence)
-        let fast = try play(["--headless", "--rate", "2", "--start", "1", "--effect", "exposure:ev=1", path]).receipt
+        let fast = try play(["--headless", "--rate", "2", "--start", "1", "--effect", "exposure:ev=1", path])
+            .receipt
         #expect(fast.shown == 24 && fast.refreshes == 30 && fast.ideal == fast.cadence)
         let still = try play(["--headless", "--at", "1", "--duration", "0.5", path]).receipt
         #expect(still.shown == 1 && still.cadence == ["30": 1])

@@ -16,7 +16,8 @@ struct HWCtlMain {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
-                DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self, PropertiesCommand.self,
+                DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self,
+                PropertiesCommand.self,
                 RunCommand.self, SessionsCommand.self,
             ])
     }

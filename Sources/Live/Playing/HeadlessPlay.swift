@@ -42,7 +42,8 @@ package struct HeadlessPlay {
         guard first != nil else { throw setup.nothingShown }
         cadence.end(at: refresh)
         var receipt = PlayReceipt(
-            file: setup.arguments.file, rate: setup.isPaused ? 0 : setup.arguments.rate, format: setup.arguments.format,
+            file: setup.arguments.file, rate: setup.isPaused ? 0 : setup.arguments.rate,
+            format: setup.arguments.format,
             refreshes: refresh)
         receipt.displayRate = refreshes.rate.value
         receipt.add(output, setup.video.times)

@@ -80,7 +80,8 @@ package struct PlayReceipt: Encodable {
         if json { return try Console.json(self) }
         let hertz = displayRate.map { " at \(DecimalText.text($0, 2)) Hz" } ?? ""
         try Console.result(
-            "shown \(shown), late \(late), dropped \(dropped), skipped \(skipped) in \(refreshes) refreshes\(hertz)")
+            "shown \(shown), late \(late), dropped \(dropped), skipped \(skipped) in \(refreshes) refreshes\(hertz)"
+        )
         if leftOut > 0 { try Console.result("left out: \(leftOut) pictures above --max-level") }
         if let presented {
             try Console.result("the compositor presented \(presented) frames and discarded \(discarded ?? 0)")

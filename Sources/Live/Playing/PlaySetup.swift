@@ -29,7 +29,9 @@ package struct PlaySetup {
         conversion = try Self.conversion(arguments)
     }
 
-    private static func conversion(_ arguments: PlayArguments) throws(CommandFailure) -> CreateTransferSession.Options {
+    private static func conversion(_ arguments: PlayArguments) throws(CommandFailure)
+        -> CreateTransferSession.Options
+    {
         var options = CreateTransferSession.Options()
         // Half floats keep what is brighter than reference white.
         if arguments.format != "AB4H" { options.targetHeadroom = 1 }
@@ -41,7 +43,8 @@ package struct PlaySetup {
         var tables: [String] = []
         for file in files { tables.append(try table(file)) }
         guard tables.reduce(0, { $0 + $1.utf8.count + $1.utf8.count { $0 == 0x0A } }) <= tableRoom else {
-            throw CommandFailure(.badInput, "the tables of the effects are larger than play takes: use smaller ones")
+            throw CommandFailure(
+                .badInput, "the tables of the effects are larger than play takes: use smaller ones")
         }
         options.effects = texts
         options.tables = tables.isEmpty ? nil : tables
@@ -63,7 +66,8 @@ package struct PlaySetup {
         var options = VideoOutput.Options()
         let isFloat = arguments.format == "AB4H"
         options.target = .init(
-            pixelFormat: arguments.format, primaries: "709", transfer: isFloat ? nil : "srgb", alpha: "premultiplied")
+            pixelFormat: arguments.format, primaries: "709", transfer: isFloat ? nil : "srgb",
+            alpha: "premultiplied")
         options.conversion = conversion
         options.isLooping = arguments.loop
         let output = try VideoOutput(daemon, video, options: options, clock: clock)
@@ -74,7 +78,8 @@ package struct PlaySetup {
 
     /// The failure of a time that has no frame, or of a video that has none.
     package var nothingShown: CommandFailure {
-        CommandFailure(.badInput, "\(arguments.file) has no frame to show from \(arguments.start ?? arguments.at ?? "0") s on")
+        CommandFailure(
+            .badInput, "\(arguments.file) has no frame to show from \(arguments.start ?? arguments.at ?? "0") s on")
     }
 
     /// Writes what happened to standard error.

@@ -28,7 +28,8 @@ final class CompositorWindow {
     private var count: Int64 = 0
 
     /// Where a window cannot be had.
-    static let alternatives = "hwctl decode --at writes a frame, and hwctl play --stats --headless measures without a window"
+    static let alternatives =
+        "hwctl decode --at writes a frame, and hwctl play --stats --headless measures without a window"
 
     /// Connects to the compositor of WAYLAND_DISPLAY.
     init() throws(CommandFailure) {
@@ -36,7 +37,8 @@ final class CompositorWindow {
         guard let window = hwd_window_open(&number) else {
             let reason =
                 number == EPROTO
-                ? "the compositor lacks xdg-shell or wl_shm" : "no Wayland compositor: \(String(cString: strerror(number)))"
+                ? "the compositor lacks xdg-shell or wl_shm"
+                : "no Wayland compositor: \(String(cString: strerror(number)))"
             throw CommandFailure(.unavailable, "\(reason); \(Self.alternatives)")
         }
         self.window = window
@@ -44,9 +46,10 @@ final class CompositorWindow {
 
     deinit { hwd_window_close(window) }
 
-    /// Whether buffers may have a format. wl_shm has numbers of its own for 8 bits: 0 with alpha.
+    /// Whether buffers may have a format.
     func hasFormat(_ format: PixelFormat) -> Bool { hwd_window_has_format(window, Self.code(format)) }
 
+    /// wl_shm has numbers of its own for 8 bits: 0 with alpha.
     private static func code(_ format: PixelFormat) -> UInt32 { format == .bgra8 ? 0 : format.fourcc }
 
     var canScale: Bool { hwd_window_has_viewports(window) }
@@ -54,7 +57,9 @@ final class CompositorWindow {
 
     func map(title: String, fullscreen: Bool) { hwd_window_map(window, title, fullscreen) }
     func setFullscreen(_ on: Bool) { hwd_window_set_fullscreen(window, on) }
-    func scale(width: Int, height: Int) { hwd_window_scale(window, Int32(clamping: width), Int32(clamping: height)) }
+    func scale(width: Int, height: Int) {
+        hwd_window_scale(window, Int32(clamping: width), Int32(clamping: height))
+    }
 
     /// Shows a frame with the next commit; its memory stays until the compositor has released it.
     func attach(_ buffer: PixelBuffer) throws(CommandFailure) {

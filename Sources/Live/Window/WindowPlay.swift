@@ -33,7 +33,8 @@ package struct WindowPlay {
         window = try CompositorWindow()
         guard let format = PixelFormat(rawValue: arguments.format), window.hasFormat(format) else {
             throw CommandFailure(
-                .unavailable, "the compositor takes no frames of \(arguments.format); \(CompositorWindow.alternatives)")
+                .unavailable,
+                "the compositor takes no frames of \(arguments.format); \(CompositorWindow.alternatives)")
         }
         size = setup.video.size
         (rate, isPlaying, isFullscreen) = (arguments.rate, !setup.isPaused, arguments.fullscreen)
@@ -74,11 +75,14 @@ package struct WindowPlay {
         guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
         // Frames on their way are still presented.
         let end = clock.now + Self.second / 2
-        while let presented = receipt.presented, presented + (receipt.discarded ?? 0) < output.counts.shown,
+        while let presented = receipt.presented, presented > 0,
+            presented + (receipt.discarded ?? 0) < output.counts.shown,
             clock.now < end
         {
             for event in try window.events(waiting: 100) { handle(event, output) }
         }
+        // Some announce the protocol and never answer.
+        if receipt.presented == 0 { (receipt.presented, receipt.discarded) = (nil, nil) }
         cadence.end(at: receipt.refreshes)
         receipt.displayRate = 1e9 / Double(interval)
         receipt.add(output, setup.video.times)

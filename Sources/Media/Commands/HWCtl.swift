@@ -46,7 +46,8 @@ struct HWCtl: ParsableCommand {
             """,
         version: HWCtlVersion.text,
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, PlayCommand.self, InfoCommand.self, VerifyCommand.self,
+            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, PlayCommand.self, InfoCommand.self,
+            VerifyCommand.self,
             SegmentsCommand.self, JoinCommand.self, LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
             PropertiesCommand.self, EffectsCommand.self,

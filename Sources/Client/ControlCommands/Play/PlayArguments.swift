@@ -42,7 +42,9 @@ package struct PlayArguments: ParsableArguments {
         help: ArgumentHelp("Refresh rate of --headless: 60, 59.94 or 60000/1001.", valueName: "rate"))
     package var displayRate = "60"
 
-    @Option(help: ArgumentHelp("Samples of the frames: AR24 (8 bits) or AB4H (half floats of linear light).", valueName: "format"))
+    @Option(
+        help: ArgumentHelp(
+            "Samples of the frames: AR24 (8 bits) or AB4H (half floats of linear light).", valueName: "format"))
     package var format = "AR24"
 
     @Flag(help: "Cover the whole screen.")
@@ -73,7 +75,9 @@ package struct PlayArguments: ParsableArguments {
             throw ValidationError(
                 "\(option) takes seconds or h:m:s, such as 12.5 or 1:02:03.5, not '\(FileName.printable(text))'.")
         }
-        if start != nil, at != nil { throw ValidationError("--start and --at contradict each other: use one of them.") }
+        if start != nil, at != nil {
+            throw ValidationError("--start and --at contradict each other: use one of them.")
+        }
         guard let display = Rational(text: displayRate), (1.0...1000).contains(display.value) else {
             throw ValidationError("--display-rate takes a rate from 1 to 1000, such as 59.94 or 60000/1001.")
         }
@@ -81,7 +85,8 @@ package struct PlayArguments: ParsableArguments {
         guard ["AR24", "AB4H"].contains(format) else { throw ValidationError("--format takes AR24 or AB4H.") }
         guard !headless || stats || json else { throw ValidationError("--headless shows nothing without --stats.") }
         guard !headless || !(loop || at != nil) || duration != nil else {
-            throw ValidationError("--headless needs --duration with \(loop ? "--loop" : "--at"), which have no end.")
+            throw ValidationError(
+                "--headless needs --duration with \(loop ? "--loop" : "--at"), which have no end.")
         }
         do throws(SessionError) { _ = try EffectList(texts: effects, .command) } catch {
             throw ValidationError("--effect: \(error.reason)")

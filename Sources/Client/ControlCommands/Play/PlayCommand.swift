@@ -45,7 +45,8 @@ package struct PlayCommand: ParsableCommand {
                 throw CommandFailure(.software, "hwctl-play cannot be run: \(String(cString: strerror(number)))")
             }
             throw CommandFailure(
-                .unavailable, "hwctl play needs hwctl-play, which is not installed: it is in the package hwdaemon-play")
+                .unavailable,
+                "hwctl play needs hwctl-play, which is not installed: it is in the package hwdaemon-play")
         }
     }
 }
