@@ -20,6 +20,9 @@ check-failover: debug ## sessions whose process fails, at every position of the 
 check-simulator: deps ## the simulated driver's own tests, under sanitizers
 	@$(MAKE) --silent -C Tests/HWSim check
 
+check-play: debug ## hwctl play in windows of headless weston and sway, where they are installed
+	@$(SCRIPT)
+
 check-sample: debug ## an app that uses the libraries as a package
 	@$(SCRIPT)
 
