@@ -46,7 +46,7 @@ package struct PlayCommand: ParsableCommand {
             }
             throw CommandFailure(
                 .unavailable,
-                "hwctl play needs hwctl-play, which is not installed: it is in the package hwdaemon-play")
+                "hwctl play needs the program hwctl-play, which is not installed")
         }
     }
 }
