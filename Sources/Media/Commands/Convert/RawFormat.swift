@@ -4,7 +4,7 @@ internal import HWDModel
 
 /// Pixel formats as options name them.
 enum RawFormat: String, ExpressibleByArgument, CaseIterable {
-    case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
+    case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8, bgra10, rgba10, bgrx10, rgbx10
 
     var pixelFormat: PixelFormat {
         switch self {
@@ -16,6 +16,10 @@ enum RawFormat: String, ExpressibleByArgument, CaseIterable {
         case .rgba16f: .rgba16f
         case .bgra8: .bgra8
         case .rgba8: .rgba8
+        case .bgra10: .bgra10
+        case .rgba10: .rgba10
+        case .bgrx10: .bgrx10
+        case .rgbx10: .rgbx10
         }
     }
 }
