@@ -4,7 +4,7 @@ internal import HWDModel
 
 /// Pixel formats as options name them.
 enum RawFormat: String, ExpressibleByArgument, CaseIterable {
-    case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8, bgra10, rgba10, bgrx10, rgbx10
+    case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
 
     var pixelFormat: PixelFormat {
         switch self {
@@ -16,10 +16,25 @@ enum RawFormat: String, ExpressibleByArgument, CaseIterable {
         case .rgba16f: .rgba16f
         case .bgra8: .bgra8
         case .rgba8: .rgba8
-        case .bgra10: .bgra10
-        case .rgba10: .rgba10
-        case .bgrx10: .bgrx10
-        case .rgbx10: .rgbx10
         }
     }
+}
+
+/// Pixel formats as `hwctl convert` names them: those of `RawFormat`, and those that pixel-transfer sessions alone take.
+struct FrameFormat: ExpressibleByArgument {
+    let pixelFormat: PixelFormat
+
+    private static let words: KeyValuePairs<String, PixelFormat> = [
+        "bgra10": .bgra10, "rgba10": .rgba10, "bgrx10": .bgrx10, "rgbx10": .rgbx10,
+    ]
+
+    init?(argument: String) {
+        let word = Self.words.first { $0.key == argument }?.value
+        guard let format = RawFormat(rawValue: argument)?.pixelFormat ?? word else { return nil }
+        pixelFormat = format
+    }
+
+    static var allValueStrings: [String] { RawFormat.allValueStrings + words.map(\.key) }
+
+    static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 }
