@@ -29,7 +29,8 @@ extension EndToEnd {
             try Self.ramps.write(to: URL(fileURLWithPath: input))
             let common = ["--transfer", transfer, "--from-primaries", "2020", "--to-primaries", "2020"]
             for files in [
-                [input, middle, "--from", format, "--to", "rgba16f"], [middle, output, "--from", "rgba16f", "--to", format],
+                [input, middle, "--from", format, "--to", "rgba16f"],
+                [middle, output, "--from", "rgba16f", "--to", format],
             ] {
                 let done = try convert(folder, files + common)
                 try #require(done.status == 0, "\(done.errors)")
