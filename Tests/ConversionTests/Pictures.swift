@@ -32,7 +32,7 @@ extension Picture {
                     picture[component, x, y] =
                         image.format == .rgba16f
                         ? Int(half(component, &numbers))
-                        : Int.random(in: 0..<1 << image.format.bitDepth, using: &numbers)
+                        : Int.random(in: 0...image.format.top(component), using: &numbers)
                 }
             }
         }
@@ -102,6 +102,17 @@ extension UnsafeMutableRawBufferPointer {
     }
 }
 
+extension PixelFormat {
+    /// The largest code of a component.
+    func top(_ component: Int) -> Int { component == 3 ? alphaTop : 1 << bitDepth - 1 }
+
+    /// The code of a converter's value before rounding; unused bits are ones.
+    func code(_ value: Double, _ component: Int) -> Double {
+        guard component == 3 else { return value }
+        return hasAlpha ? value * Double(alphaTop) : Double(alphaTop)
+    }
+}
+
 /// The distance of a result from the reference.
 struct Difference {
     /// Of half floats: in units in the last place of the value, or in eighths of that of the largest component; the smaller.
@@ -117,7 +128,7 @@ struct Difference {
             for (index, value) in plane.enumerated() {
                 let code = result[component, index % width, index / width]
                 guard format == .rgba16f else {
-                    let wanted = component == 3 ? value * 255 : value
+                    let wanted = format.code(value, component)
                     codes = max(codes, abs(Double(code) - min(max(wanted, 0), top)))
                     continue
                 }

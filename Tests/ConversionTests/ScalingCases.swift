@@ -74,6 +74,14 @@ enum ScalingCases {
             Conversion(
                 source: image(.rgba8, 30, 20, nil, .straight), target: image(.rgba8, 21, 33, nil, .straight)),
             Conversion(source: image(.rgba16f, 30, 20, halves), target: image(.rgba8, 21, 33)),
+            Conversion(source: image(.p010, 64, 36, pq), target: image(.bgrx10, 32, 20, pq)),
+            Conversion(source: image(.rgbx10, 48, 32, pq), target: image(.bgrx10, 31, 45, pq)),
+            Conversion(source: image(.bgra10, 30, 20), target: image(.rgba10, 21, 33)),
+            Conversion(
+                source: image(.rgba10, 30, 20, nil, .straight), target: image(.rgba8, 45, 33, nil, .straight)),
+            Conversion(source: image(.bgrx10, 40, 30), target: image(.rgba16f, 20, 15, halves), options: linear),
+            Conversion(source: image(.rgba8, 30, 20), target: image(.bgra10, 45, 33)),
+            Conversion(source: image(.rgba16f, 30, 20, halves), target: image(.rgbx10, 21, 33, pq)),
         ]
     }
 

@@ -67,7 +67,7 @@ extension Picture {
                             component == 3 ? Double(next() % 257) / 256 : Double(next() % 4096) / 512 - 0.25
                         picture[component, x, y] = Int(Half.bits(value))
                     } else {
-                        picture[component, x, y] = next() % (1 << format.bitDepth)
+                        picture[component, x, y] = next() % (format.top(component) + 1)
                     }
                 }
             }
@@ -76,12 +76,14 @@ extension Picture {
         return picture
     }
 
-    /// Limits bytes to alpha, as in premultiplied pictures.
+    /// Limits codes to alpha, as in premultiplied pictures.
     private mutating func limitColorsToAlpha() {
+        guard format.hasAlpha, format != .rgba16f else { return }
         for y in 0..<height {
             for x in 0..<width {
-                for component in 0..<3 where format != .rgba16f {
-                    self[component, x, y] = min(self[component, x, y], self[3, x, y])
+                for component in 0..<3 {
+                    let most = self[3, x, y] * format.top(component) / format.alphaTop
+                    self[component, x, y] = min(self[component, x, y], most)
                 }
             }
         }
@@ -147,7 +149,7 @@ func distance(
                 }
                 worst = max(worst, abs(Double(Float16(bitPattern: UInt16(code))) - limited) / allowed)
             } else {
-                let scaled = min(max(component == 3 ? exact * 255 : exact, 0), top)
+                let scaled = min(max(picture.format.code(exact, component), 0), top)
                 worst = max(worst, abs(Double(code) - scaled) / (0.5 + slack))
             }
         }
@@ -172,7 +174,7 @@ func expectCorrect(
             values[component].indices.map { index in
                 let width = rounded.format.isYCbCr && component > 0 ? rounded.chromaWidth : rounded.width
                 let code = Double(rounded[component, index % width, index / width])
-                return component == 3 ? code / 255 : code
+                return component == 3 ? code / Double(rounded.format.alphaTop) : code
             }
         }
     }

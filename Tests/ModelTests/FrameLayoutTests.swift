@@ -50,4 +50,18 @@ import Testing
         let layout = FrameLayout(planes: [.init(offset: 1, stride: 128), .init(offset: 16384, stride: 128)])
         #expect(throws: SessionError.self) { try layout.validate(.p010, width: 64, height: 64, poolSize: 1 << 20) }
     }
+
+    @Test("a pixel of a word is one sample", arguments: [PixelFormat.bgra10, .rgba10, .bgrx10, .rgbx10])
+    func wordsAreAligned(format: PixelFormat) throws {
+        func validate(_ offset: UInt64, _ stride: UInt32, _ size: UInt64) throws {
+            try FrameLayout(planes: [.init(offset: offset, stride: stride)]).validate(
+                format, width: 7, height: 5, poolSize: size)
+        }
+        try validate(4, 28, 144)
+        for (offset, stride, size) in [(4, 28, 143), (2, 28, 144), (0, 30, 256), (0, 24, 256), (0, 29, 256)]
+            as [(UInt64, UInt32, UInt64)]
+        {
+            #expect(throws: SessionError.self) { try validate(offset, stride, size) }
+        }
+    }
 }

@@ -6,13 +6,11 @@
  * Results: 0 or more is success; -12999 to -12000 is VideoToolbox's status (hwd_status_name); any other negative number
  * is -errno. hwd_last_error is the cause in words, of the last failure in the calling thread.
  *
- * Threads: any function may be called from any thread at any time, except that hwd_destroy, hwd_close and the last
- * hwd_pool_unref must be the last use of their object. After fork(2) only the process that made an object may use it;
- * the other may free it.
+ * Threads: any function may be called from any thread at any time, except that hwd_destroy, hwd_close and the last hwd_pool_unref
+ * must be the last use of their object. After fork(2) only the process that made an object may use it; the other may free it.
  *
  * Times: a timeout is in milliseconds; 0 does not wait. The session's timeout, timeout_ms of its configuration, also limits
  * functions that have none. When a worker has died, a call may take 6 s longer, or until another worker has the frames.
- *
  * Structures: HWD_INIT(x) clears a structure and sets x.size, before each use. A member that is 0 has its default.
  */
 #ifndef HWDAEMON_H
@@ -33,8 +31,7 @@ extern "C" {
 #define HWD_INIT(x) ((void)memset(&(x), 0, sizeof(x)), (void)((x).size = sizeof(x)))
 
 /* A DRM fourcc, as in HWD_FOURCC('N', 'V', '1', '2'). */
-#define HWD_FOURCC(a, b, c, d) \
-    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define HWD_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 #define HWD_NV12 HWD_FOURCC('N', 'V', '1', '2')
 #define HWD_P010 HWD_FOURCC('P', '0', '1', '0')
 #define HWD_YU12 HWD_FOURCC('Y', 'U', '1', '2')
@@ -42,10 +39,13 @@ extern "C" {
 #define HWD_YUVA HWD_FOURCC('Y', 'U', 'V', 'A')
 #define HWD_AR24 HWD_FOURCC('A', 'R', '2', '4')
 #define HWD_AB24 HWD_FOURCC('A', 'B', '2', '4')
+#define HWD_AR30 HWD_FOURCC('A', 'R', '3', '0')
+#define HWD_AB30 HWD_FOURCC('A', 'B', '3', '0')
+#define HWD_XR30 HWD_FOURCC('X', 'R', '3', '0')
+#define HWD_XB30 HWD_FOURCC('X', 'B', '3', '0')
 #define HWD_AB4H HWD_FOURCC('A', 'B', '4', 'H')
 
-/* 30 s in hwd_call; in functions of a session its timeout: timeout_ms of its configuration, or 60 s. */
-#define HWD_DEFAULT_TIMEOUT (-1)
+#define HWD_DEFAULT_TIMEOUT (-1) /* 30 s in hwd_call; of a session timeout_ms of its configuration, or 60 s */
 /* The pts of a packet whose presentation time is unknown. */
 #define HWD_NO_PTS INT64_MIN
 /* hwd_complete: every frame. */

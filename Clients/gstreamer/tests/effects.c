@@ -49,6 +49,28 @@ static void changes_effects(void) {
     g_free(folder);
 }
 
+// Words of 10 bits: G is 783, and a stop less is its light halved.
+static void takes_words(void) {
+    static const char *formats[] = {"BGR10A2_LE", "RGB10A2_LE"};
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++) {
+        gchar *caps = g_strdup_printf("video/x-raw,format=%s,width=64,height=48,framerate=30/1,colorimetry=sRGB", formats[i]);
+        GstHarness *harness = gst_harness_new_parse("hwdeffects device=cpu effects=exposure:ev=-1");
+        gst_harness_set_src_caps_str(harness, caps);
+        GstMapInfo map;
+        GstBuffer *frame = gst_buffer_new_allocate(NULL, 64 * 48 * 4, NULL);
+        gst_buffer_memset(frame, 0, 60, 64 * 48 * 4);
+        EXPECT(gst_harness_push(harness, frame) == GST_FLOW_OK, "%s is refused", formats[i]);
+        GstBuffer *result = gst_harness_pull(harness);
+        EXPECT(result && gst_buffer_map(result, &map, GST_MAP_READ), "%s has no result", formats[i]);
+        guint32 word = GST_READ_UINT32_LE(map.data), green = word >> 10 & 1023;
+        EXPECT(green == 572 && word >> 30 == 0, "%s: %u and alpha %u", formats[i], green, word >> 30);
+        gst_buffer_unmap(result, &map);
+        gst_buffer_unref(result);
+        gst_harness_teardown(harness);
+        g_free(caps);
+    }
+}
+
 static void names_what_is_wrong(void) {
     static const struct { const char *effects, *reason; } cases[] = {
         {"exposure:ev=11", "ev=11 is not within"}, {"lut:file=/nonexistent/a.cube", "/nonexistent/a.cube"}, {"blur", "blur is not one of"}};
@@ -65,5 +87,6 @@ static void names_what_is_wrong(void) {
 
 void test_effects(void) {
     changes_effects();
+    takes_words();
     names_what_is_wrong();
 }

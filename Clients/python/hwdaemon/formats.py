@@ -38,6 +38,7 @@ class PlaneFormat:
 
 _BYTES, _WORDS = "|u1", "<u2"
 _PLANAR_8 = (PlaneFormat(_BYTES, 1, False), PlaneFormat(_BYTES, 1, True), PlaneFormat(_BYTES, 1, True))
+_WORD_10 = (PlaneFormat("<u4", 1, False),)
 _RGB_8 = (PlaneFormat(_BYTES, 4, False),)
 
 #: The planes of each pixel format, by its DRM fourcc.
@@ -49,13 +50,17 @@ PIXEL_FORMATS: Mapping[str, Tuple[PlaneFormat, ...]] = {
     "YUVA": (*_PLANAR_8, PlaneFormat(_BYTES, 1, False)),
     "AR24": _RGB_8,
     "AB24": _RGB_8,
+    "AR30": _WORD_10,
+    "AB30": _WORD_10,
+    "XR30": _WORD_10,
+    "XB30": _WORD_10,
     "AB4H": (PlaneFormat("<f2", 4, False),),
 }
 
 #: FFmpeg's names for the same formats, and common ones.
 ALIASES: Mapping[str, str] = {
     "p010le": "P010", "yuv420p": "YU12", "i420": "YU12", "yuv420p10le": "I010", "yuv420p10": "I010", "yuva420p": "YUVA",
-    "bgra": "AR24", "rgba": "AB24", "rgbaf16le": "AB4H", "rgba16f": "AB4H",
+    "bgra": "AR24", "rgba": "AB24", "x2rgb10le": "XR30", "x2bgr10le": "XB30", "rgbaf16le": "AB4H", "rgba16f": "AB4H",
 }
 
 

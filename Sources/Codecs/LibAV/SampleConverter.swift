@@ -72,7 +72,7 @@ package struct SampleConverter {
         switch format {
         case .nv12, .yu12, .yuva, .bgra8, .rgba8: CLIBAV_SAMPLE_8
         case .i010: CLIBAV_SAMPLE_LOW10
-        case .p010, .rgba16f: CLIBAV_SAMPLE_HIGH10
+        case .p010, .rgba16f, .bgra10, .rgba10, .bgrx10, .rgbx10: CLIBAV_SAMPLE_HIGH10
         }
     }
 }

@@ -17,7 +17,8 @@ package enum SampleFormats {
         }
     }
 
-    /// libavutil's format with the same layout; `AV_PIX_FMT_NONE` for half floats, which FFmpeg 5.1 lacks.
+    /// libavutil's format with the same layout; `AV_PIX_FMT_NONE` for half floats and 10-bit RGB with alpha, which
+    /// FFmpeg 5.1 lacks.
     package static func libAV(_ format: PixelFormat) -> AVPixelFormat {
         switch format {
         case .yu12: AV_PIX_FMT_YUV420P
@@ -27,7 +28,9 @@ package enum SampleFormats {
         case .yuva: AV_PIX_FMT_YUVA420P
         case .bgra8: AV_PIX_FMT_BGRA
         case .rgba8: AV_PIX_FMT_RGBA
-        case .rgba16f: AV_PIX_FMT_NONE
+        case .bgrx10: AV_PIX_FMT_X2RGB10LE
+        case .rgbx10: AV_PIX_FMT_X2BGR10LE
+        case .bgra10, .rgba10, .rgba16f: AV_PIX_FMT_NONE
         }
     }
 

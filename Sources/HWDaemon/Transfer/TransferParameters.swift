@@ -70,13 +70,13 @@ enum TransferParameters {
             alpha: try .init(named: image.alpha, "\(side).alpha", else: .premultiplied))
     }
 
-    /// The defaults: BT.709 video, BT.601 for small pictures; sRGB for 8-bit RGB; linear Display P3 for half floats.
+    /// The defaults: BT.709 video, BT.601 for small pictures; sRGB for RGB in words; linear Display P3 for half floats.
     private static func assumed(
         _ format: PixelFormat, _ width: Int, _ height: Int
     ) throws(SessionError) -> SignalDescription {
         switch format {
         case .rgba16f: SignalDescription(primaries: .displayP3, transfer: .linear)
-        case .bgra8, .rgba8: SignalDescription(transfer: .sRGB)
+        case _ where format.isRGB: SignalDescription(transfer: .sRGB)
         default: try SignalDescription(ColorDescription(), width: width, height: height)
         }
     }

@@ -30,16 +30,17 @@ INLINE pixels read_ycbcr(const line *own, int x, int left, vf first, vf second, 
     return p;
 }
 
-INLINE pixels read_bytes(const line *own, int x, int left) {
-    const uint8_t *at = own->from[0] + 4 * (size_t)x;
-    const float scale = 1.f / 255;
+/// The values of a component of words.
+INLINE vf field(vi words, int shift, float top) { return number((words >> shift) & (int)top) * (1 / top); }
+
+INLINE pixels read_packed(const line *own, int x, int left) {
+    const hwd_layout *form = &own->plan->source;
+    const float top = form->top;
     vi words = {0};
-    memcpy(&words, at, 4 * (size_t)at_hand(left));
-    const vf first = number(words & 255) * scale, third = number((words >> 16) & 255) * scale;
-    const bool swaps = own->plan->source.swaps;
+    memcpy(&words, own->from[0] + 4 * (size_t)x, 4 * (size_t)at_hand(left));
     return (pixels){
-        swaps ? third : first, number((words >> 8) & 255) * scale, swaps ? first : third,
-        number((words >> 24) & 255) * scale};
+        field(words, form->shifts[0], top), field(words, form->shifts[1], top), field(words, form->shifts[2], top),
+        form->opaque ? splat(1) : field(words, form->shifts[3], form->alpha_top)};
 }
 
 INLINE pixels read_halves(const line *own, int x, int left) {

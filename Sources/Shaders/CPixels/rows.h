@@ -122,7 +122,7 @@ INLINE void read_chroma_pair(const line *own, int x, vf chroma[3][2]) {
 INLINE pixels read_pixels(const line *own, hwd_form from, int x, int left, vf first, vf second, vf third) {
     switch (from) {
     case HWD_YCBCR: return read_ycbcr(own, x, left, first, second, third);
-    case HWD_BYTES: return read_bytes(own, x, left);
+    case HWD_PACKED: return read_packed(own, x, left);
     case HWD_HALVES: return read_halves(own, x, left);
     }
 }
@@ -130,7 +130,7 @@ INLINE pixels read_pixels(const line *own, hwd_form from, int x, int left, vf fi
 INLINE void write_pixels(const line *own, hwd_form to, int x, int left, const pixels *p) {
     switch (to) {
     case HWD_YCBCR: write_ycbcr(own, x, left, p); break;
-    case HWD_BYTES: write_bytes(own, x, left, p); break;
+    case HWD_PACKED: write_packed(own, x, left, p); break;
     case HWD_HALVES: write_halves(own, x, left, p); break;
     }
 }
@@ -226,13 +226,13 @@ typedef void convert_line(const line *own);
 #define LINE(name, from, to) \
     static void name(const line *own) { convert_row(own, from, to); }
 LINE(ycbcr_to_ycbcr, HWD_YCBCR, HWD_YCBCR)
-LINE(ycbcr_to_bytes, HWD_YCBCR, HWD_BYTES)
+LINE(ycbcr_to_packed, HWD_YCBCR, HWD_PACKED)
 LINE(ycbcr_to_halves, HWD_YCBCR, HWD_HALVES)
-LINE(bytes_to_ycbcr, HWD_BYTES, HWD_YCBCR)
-LINE(bytes_to_bytes, HWD_BYTES, HWD_BYTES)
-LINE(bytes_to_halves, HWD_BYTES, HWD_HALVES)
+LINE(packed_to_ycbcr, HWD_PACKED, HWD_YCBCR)
+LINE(packed_to_packed, HWD_PACKED, HWD_PACKED)
+LINE(packed_to_halves, HWD_PACKED, HWD_HALVES)
 LINE(halves_to_ycbcr, HWD_HALVES, HWD_YCBCR)
-LINE(halves_to_bytes, HWD_HALVES, HWD_BYTES)
+LINE(halves_to_packed, HWD_HALVES, HWD_PACKED)
 LINE(halves_to_halves, HWD_HALVES, HWD_HALVES)
 #undef LINE
 
@@ -242,9 +242,9 @@ LINE(halves_to_halves, HWD_HALVES, HWD_HALVES)
 
 static convert_line *line_of(const hwd_plan *plan) {
     static convert_line *const lines[3][3] = {
-        [HWD_YCBCR] = {ycbcr_to_ycbcr, ycbcr_to_bytes, ycbcr_to_halves},
-        [HWD_BYTES] = {bytes_to_ycbcr, bytes_to_bytes, bytes_to_halves},
-        [HWD_HALVES] = {halves_to_ycbcr, halves_to_bytes, halves_to_halves},
+        [HWD_YCBCR] = {ycbcr_to_ycbcr, ycbcr_to_packed, ycbcr_to_halves},
+        [HWD_PACKED] = {packed_to_ycbcr, packed_to_packed, packed_to_halves},
+        [HWD_HALVES] = {halves_to_ycbcr, halves_to_packed, halves_to_halves},
     };
 #if LEVEL > 0
     if (makes_light(plan)) return light_line_of(plan);
@@ -292,7 +292,7 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     // Rows of the matrix have the same factor of luma.
     own.luma = to_rgb[0];
     const int from_alpha = plan->source.interleaved ? 2 : 3, to_alpha = plan->target.interleaved ? 2 : 3;
-    own.is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha && !plan->makes_alpha;
+    own.is_opaque = (plan->source.form == HWD_YCBCR ? !plan->source.alpha : plan->source.opaque) && !plan->makes_alpha;
     own.orders = plan->mapping ? orders_of(plan->mapping) : 0;
     int pair = first / 2;
     for (int y = start; y < stop && y < plan->height; y++) {

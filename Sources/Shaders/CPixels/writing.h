@@ -81,13 +81,14 @@ static void write_chroma(const hwd_plan *plan, const hwd_mutable_plane *target, 
     }
 }
 
-INLINE void write_bytes(const line *own, int x, int left, const pixels *p) {
-    uint8_t *row = own->to[0] + 4 * (size_t)x;
+INLINE void write_packed(const line *own, int x, int left, const pixels *p) {
+    const hwd_layout *form = &own->plan->target;
+    const float top = form->top, alpha_top = form->alpha_top;
     const vf add = rounding(own->plan->dithers, x, own->y);
-    const vi r = code(p->r * 255, add, 255), g = code(p->g * 255, add, 255), b = code(p->b * 255, add, 255);
-    const vi a = code(p->a * 255, splat(0.5f), 255);
-    const vi words = (own->plan->target.swaps ? b | r << 16 : r | b << 16) | g << 8 | a << 24;
-    memcpy(row, &words, 4 * (size_t)at_hand(left));
+    const vi r = code(p->r * top, add, top), g = code(p->g * top, add, top), b = code(p->b * top, add, top);
+    const vi a = form->opaque ? (vi){0} + (int)alpha_top : code(p->a * alpha_top, splat(0.5f), alpha_top);
+    const vi words = r << form->shifts[0] | g << form->shifts[1] | b << form->shifts[2] | a << form->shifts[3];
+    memcpy(own->to[0] + 4 * (size_t)x, &words, 4 * (size_t)at_hand(left));
 }
 
 INLINE vh storable(vf x, bool is_bounded) {

@@ -11,7 +11,7 @@ public struct ConversionPlan: Sendable {
     public let conversion: Conversion
     /// The mapping of source codes to PQ, if there is one.
     public let mapping: SignalMapping?
-    /// Source codes to R'G'B': Y', Cb, Cr codes or what a mapping makes of them, bytes of R, G, B, or half floats unchanged.
+    /// Source codes to R'G'B': Y', Cb, Cr codes or what a mapping makes of them, codes of R, G, B, or half floats unchanged.
     public let decode: Affine
     /// R'G'B' to the target's codes, not yet rounded.
     public let encode: Affine
@@ -117,7 +117,7 @@ public struct ConversionPlan: Sendable {
 
     static func codesToRGB(_ image: ImageDescription) -> Affine {
         guard image.format.isYCbCr else {
-            return Affine(.diagonal(Triple(repeating: image.format == .rgba16f ? 1 : 1.0 / 255)))
+            return Affine(.diagonal(Triple(repeating: 1 / image.format.rgbTop)))
         }
         let range = SampleRange(bitDepth: image.format.bitDepth, isFullRange: image.signal.isFullRange)
         let matrix = image.signal.matrix.toRGB * .diagonal(1 / range.span)
@@ -126,7 +126,7 @@ public struct ConversionPlan: Sendable {
 
     private static func rgbToCodes(_ image: ImageDescription) -> Affine {
         guard image.format.isYCbCr else {
-            return Affine(.diagonal(Triple(repeating: image.format == .rgba16f ? 1 : 255)))
+            return Affine(.diagonal(Triple(repeating: image.format.rgbTop)))
         }
         let range = SampleRange(bitDepth: image.format.bitDepth, isFullRange: image.signal.isFullRange)
         return Affine(.diagonal(range.span) * image.signal.matrix.fromRGB, range.zero)
@@ -141,4 +141,9 @@ public struct ConversionPlan: Sendable {
         let factor = to.span / from.span
         return (factor, to.zero - from.zero * factor)
     }
+}
+
+extension PixelFormat {
+    /// The code of 1.0 in R, G and B.
+    fileprivate var rgbTop: Double { packing.map { Double($0.top) } ?? 1 }
 }

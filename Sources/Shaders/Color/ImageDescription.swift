@@ -3,7 +3,7 @@ public import HWDModel
 
 /// Whether color samples are multiplied by alpha.
 public enum AlphaMode: String, CaseIterable, Hashable, Sendable {
-    /// Multiplied, in the picture's own values: linear for half floats, nonlinear for bytes and Y'CbCr.
+    /// Multiplied, in the picture's own values: linear for half floats, nonlinear for others.
     case premultiplied
     /// Not multiplied.
     case straight

@@ -35,6 +35,10 @@ public struct Picture: Hashable, Sendable {
     /// Codes of half floats are their bits.
     public subscript(component: Int, x: Int, y: Int) -> Int {
         get {
+            if let packing = format.packing {
+                let (shift, top) = packing.field(component)
+                return Int(word(x, y)) >> shift & top
+            }
             let (plane, at) = place(component, x, y)
             let low = Int(planes[plane][at])
             if format.bytesPerSample == 1 { return low }
@@ -42,6 +46,14 @@ public struct Picture: Hashable, Sendable {
             return format == .p010 ? word >> 6 : format == .i010 ? word & 0x3FF : word
         }
         set {
+            if let packing = format.packing {
+                let (shift, top) = packing.field(component)
+                let bits = word(x, y) & ~UInt32(top << shift) | UInt32((newValue & top) << shift)
+                for byte in 0..<4 {
+                    planes[0][(y * width + x) * 4 + byte] = UInt8(truncatingIfNeeded: bits >> UInt32(8 * byte))
+                }
+                return
+            }
             let (plane, at) = place(component, x, y)
             let word = format == .p010 ? newValue << 6 : newValue
             planes[plane][at] = UInt8(truncatingIfNeeded: word)
@@ -49,11 +61,15 @@ public struct Picture: Hashable, Sendable {
         }
     }
 
+    /// The word of a pixel of a packed format.
+    private func word(_ x: Int, _ y: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(planes[0][(y * width + x) * 4 + $1]) << UInt32(8 * $1) }
+    }
+
     private func place(_ component: Int, _ x: Int, _ y: Int) -> (plane: Int, byte: Int) {
         let size = format.bytesPerSample
         guard format.isYCbCr else {
-            let order = format == .bgra8 && component < 3 ? 2 - component : component
-            return (0, ((y * width + x) * 4 + order) * size)
+            return (0, ((y * width + x) * 4 + component) * size)
         }
         if component == 0 || component == 3 { return (component, (y * width + x) * size) }
         return format.isSemiPlanar

@@ -71,7 +71,8 @@ public struct ReferenceConverter: Sendable {
         }
         guard source.format.isYCbCr else {
             let values = (0..<4).map { Double(source[$0, x, y]) }
-            return ([values[0], values[1], values[2]], values[3] / 255)
+            let alpha = source.format.hasAlpha ? values[3] / Double(source.format.alphaTop) : 1
+            return ([values[0], values[1], values[2]], alpha)
         }
         let offset = plan.conversion.source.signal.siting.offset
         let (u, v) = ((Double(x) - offset.x) / 2, (Double(y) - offset.y) / 2)
@@ -125,7 +126,10 @@ public struct ReferenceConverter: Sendable {
                 if target.format == .rgba16f {
                     picture[component, x, y] = Int(Half.bits(value))
                 } else if component == 3 {
-                    picture[component, x, y] = Int(min(max(floor(value * 255 + 0.5), 0), 255))
+                    // Unused bits are ones.
+                    let top = Double(target.format.alphaTop)
+                    let code = target.format.hasAlpha ? min(max(floor(value * top + 0.5), 0), top) : top
+                    picture[component, x, y] = Int(code)
                 } else {
                     let addend = dithers ? (Double(ConversionPlan.dither(x: x, y: y)) + 0.5) / 64 : 0.5
                     picture[component, x, y] = Int(min(max(floor(value + addend), 0), top))

@@ -53,6 +53,9 @@ extension PixelFormat {
         case .yuva: "yuva420p"
         case .bgra8: "bgra"
         case .rgba8: "rgba"
+        case .bgrx10: "x2rgb10le"
+        case .rgbx10: "x2bgr10le"
+        case .bgra10, .rgba10: rawValue  // ffmpeg has none
         case .rgba16f: "rgbaf16le"
         }
     }

@@ -14,6 +14,7 @@ typedef struct format {
 static const format formats[] = {
     {HWD_NV12, 2, 1, 0}, {HWD_P010, 2, 2, 0}, {HWD_YU12, 3, 1, 0}, {HWD_I010, 3, 2, 0}, {HWD_YUVA, 4, 1, 0},
     {HWD_AR24, 1, 1, 4}, {HWD_AB24, 1, 1, 4}, {HWD_AB4H, 1, 2, 8},
+    {HWD_AR30, 1, 4, 4}, {HWD_AB30, 1, 4, 4}, {HWD_XR30, 1, 4, 4}, {HWD_XB30, 1, 4, 4},
 };
 
 static const format *find(uint32_t fourcc) {

@@ -137,7 +137,8 @@ struct CreateCall {
         return ConverterMemory(
             from: TransferSide(format: from, width: parameters.width, height: parameters.height),
             to: TransferSide(format: to, width: target.width, height: target.height),
-            passesHalves: isScaled && (isLinear || parameters.source.alpha == "straight"), ownsTarget: false)
+            passesHalves: isScaled && (isLinear || from.isWordPacked || parameters.source.alpha == "straight"),
+            ownsTarget: false)
     }
 
     /// The longest wait that a call may ask for.

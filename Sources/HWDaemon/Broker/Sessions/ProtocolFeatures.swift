@@ -22,7 +22,7 @@ enum ProtocolFeatures {
         "frame-captions", "frame-counts",
         "frame-metadata",
         "hardware-support", "live-compression-properties", "max-temporal-level", "multi-pass", "pixel-transfer",
-        "quality-metrics", "resumed-sessions", "rgb-frames", "scaled-frames", "scaling", "session-priority",
-        "still-support", "waiting-sessions",
+        "quality-metrics", "resumed-sessions", "rgb-frames", "rgb10-frames", "scaled-frames", "scaling",
+        "session-priority", "still-support", "waiting-sessions",
     ]
 }

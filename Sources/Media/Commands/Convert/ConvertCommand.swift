@@ -26,6 +26,10 @@ struct ConvertCommand: ParsableCommand {
             input or output. Colors are converted by a pixel-transfer session of the daemon, on a GPU if there is one. \
             OUTPUT is created only when it is complete.
 
+            bgra10, rgba10, bgrx10 and rgbx10 are 32-bit little-endian words of full range with 10 bits of each color, the \
+            first lowest, and 2 bits of alpha; with x these are not read, and written as ones. ffmpeg calls \
+            bgrx10 x2rgb10le, and rgbx10 x2bgr10le.
+
             --to-size scales, up to 8 times in either direction. Values are filtered as they are coded, plane by plane, with \
             chroma where its siting says and colors multiplied by alpha; --filter-light linear filters light.
 
@@ -106,10 +110,10 @@ struct ConvertCommand: ParsableCommand {
     var size: String
 
     @Option(help: "The source's pixel format.")
-    var from: RawFormat
+    var from: FrameFormat
 
     @Option(help: "The target's pixel format.")
-    var to: RawFormat
+    var to: FrameFormat
 
     @Option(help: "The transfer function of the source, or of the target if the source is rgba16f.")
     var transfer: String?
@@ -202,7 +206,7 @@ struct ConvertCommand: ParsableCommand {
         }
     }
 
-    private var isFromHalves: Bool { from == .rgba16f }
+    private var isFromHalves: Bool { from.pixelFormat == .rgba16f }
     private var isFromRGB: Bool { !from.pixelFormat.isYCbCr }
 
     private var source: CreateTransferSession.Image {

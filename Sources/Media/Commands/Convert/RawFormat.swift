@@ -19,3 +19,22 @@ enum RawFormat: String, ExpressibleByArgument, CaseIterable {
         }
     }
 }
+
+/// Pixel formats as `hwctl convert` names them: those of `RawFormat`, and those that pixel-transfer sessions alone take.
+struct FrameFormat: ExpressibleByArgument {
+    let pixelFormat: PixelFormat
+
+    private static let words: KeyValuePairs<String, PixelFormat> = [
+        "bgra10": .bgra10, "rgba10": .rgba10, "bgrx10": .bgrx10, "rgbx10": .rgbx10,
+    ]
+
+    init?(argument: String) {
+        let word = Self.words.first { $0.key == argument }?.value
+        guard let format = RawFormat(rawValue: argument)?.pixelFormat ?? word else { return nil }
+        pixelFormat = format
+    }
+
+    static var allValueStrings: [String] { RawFormat.allValueStrings + words.map(\.key) }
+
+    static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
+}

@@ -43,9 +43,10 @@ public struct PictureView {
         let plane = layout.planes[number]
         // An odd corner shares its chroma sample with the preceding row or column.
         let isChroma = number == 1 || number == 2
-        let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
+        let step = isChroma ? format.bytesPerSample * (format.isSemiPlanar ? 2 : 1) : format.bytesPerPixel
+        let x = isChroma ? Int(part.x) / 2 : Int(part.x)
         let y = isChroma ? Int(part.y) / 2 : Int(part.y)
-        let offset = Int(plane.offset) + y * Int(plane.stride) + x * format.bytesPerSample
+        let offset = Int(plane.offset) + y * Int(plane.stride) + x * step
         return PlaneView(base: base + offset, stride: Int(plane.stride))
     }
 

@@ -9,7 +9,7 @@
 /// Arrangement of samples.
 typedef enum {
     HWD_YCBCR,   ///< 4:2:0: luma, chroma in one plane or two, optionally a plane of alpha
-    HWD_BYTES,   ///< four bytes a pixel: R, G, B, A, or with `swaps` B, G, R, A
+    HWD_PACKED,  ///< a 32-bit word a pixel
     HWD_HALVES   ///< four half floats a pixel: R, G, B, A
 } hwd_form;
 
@@ -19,8 +19,10 @@ typedef struct {
     int shift;         ///< Y'CbCr words: bits below the value (P010: 6)
     bool interleaved;  ///< Y'CbCr: Cb and Cr share a plane
     bool alpha;        ///< Y'CbCr: the last plane is alpha, in bytes
-    bool swaps;        ///< bytes: B is first
-    float top;         ///< the largest code of a Y'CbCr sample
+    int shifts[4];     ///< packed: the lowest bits of R, G, B and A
+    bool opaque;       ///< packed: A's bits are unused, not read and written as ones
+    float top;         ///< the largest code of a Y'CbCr sample, or of R, G and B in a word
+    float alpha_top;   ///< packed: the largest code of A
 } hwd_layout;
 
 /// A piecewise polynomial whose coefficients fit into registers.

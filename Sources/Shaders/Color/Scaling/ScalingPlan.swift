@@ -5,7 +5,7 @@ public import HWDModel
 /// target's size.
 ///
 /// Colors are converted after scaling, from Y'CbCr of 10 bits or half floats of R'G'B'. Linear light, and colors that are not
-/// multiplied by alpha, need a conversion to half floats before. A list of effects is always applied at the target's size.
+/// multiplied by alpha, need a conversion to half floats before, and so do words with components of 10 bits. A list of effects is always applied at the target's size.
 public struct ScalingPlan: Sendable {
     /// The conversion at the source's size.
     public let before: Conversion?
@@ -32,7 +32,7 @@ public struct ScalingPlan: Sendable {
             // A list's effects depend on positions and change black bars; tone mapping, which precedes it, depends on the
             // source's own transfer function and primaries.
             (opening.effects.list, opening.effects.tables) = (EffectList(), [])
-        } else if source.format.hasAlpha, source.alpha == .straight {
+        } else if source.format.isWordPacked || source.format.hasAlpha && source.alpha == .straight {
             from = source.halves(of: source.format == .rgba16f ? .light : .codes)
             (opening.effects, opening.targetHeadroom) = (Effects(), nil)
         }
@@ -65,7 +65,9 @@ public struct ScalingPlan: Sendable {
     /// Whether the scaling itself can write the target.
     private static func isDirect(_ plan: ConversionPlan) -> Bool {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
-        guard plan.keepsValues, !plan.premultiplies, plan.conversion.options.effects.isNone else { return false }
+        guard plan.keepsValues, !plan.premultiplies, plan.conversion.options.effects.isNone,
+            !target.format.isWordPacked
+        else { return false }
         // Half floats of codes become straight bytes in one step, because another would round before the division.
         if source.holdsCodes { return target.format.isRGB && plan.unpremultiplies && !plan.dithers }
         guard !plan.unpremultiplies else { return false }
@@ -100,7 +102,7 @@ extension ImageDescription {
         case .nv12: image.format = .p010
         case .yu12: image.format = .i010
         case .bgra8, .rgba8: return halves(of: .codes)
-        case .p010, .i010, .yuva, .rgba16f: break
+        case .p010, .i010, .yuva, .rgba16f, .bgra10, .rgba10, .bgrx10, .rgbx10: break
         }
         return image
     }

@@ -126,11 +126,14 @@ extension hwd_layout {
     init(_ image: ImageDescription, alphaOnly: Bool = false) {
         let format = image.format
         let depth = alphaOnly ? 8 : format.bitDepth
-        let isWide = depth == 10
+        let isWide = format.isYCbCr && depth == 10
+        let packing = format.packing
+        func shift(_ component: Int) -> Int32 { Int32(packing?.field(component).shift ?? 0) }
         self.init(
-            form: format.isYCbCr ? HWD_YCBCR : format == .rgba16f ? HWD_HALVES : HWD_BYTES, words: isWide,
+            form: format.isYCbCr ? HWD_YCBCR : format == .rgba16f ? HWD_HALVES : HWD_PACKED, words: isWide,
             shift: isWide && format.isSemiPlanar ? 6 : 0, interleaved: format.isSemiPlanar,
-            alpha: format.isYCbCr && format.hasAlpha, swaps: format == .bgra8,
-            top: Float(1 << min(depth, 10)) - 1)
+            alpha: format.isYCbCr && format.hasAlpha, shifts: (shift(0), shift(1), shift(2), shift(3)),
+            opaque: packing?.hasAlpha == false, top: Float(1 << min(depth, 10)) - 1,
+            alpha_top: Float(format.alphaTop))
     }
 }

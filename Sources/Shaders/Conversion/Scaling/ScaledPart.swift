@@ -11,6 +11,7 @@ extension PixelFormat {
         case .yuva: [[0], [1], [2], [3]]
         case .rgba8, .rgba16f: [[0, 1, 2, 3]]
         case .bgra8: [[2, 1, 0, 3]]
+        case .bgra10, .rgba10, .bgrx10, .rgbx10: []  // a ScalingPlan filters half floats instead
         }
     }
 

@@ -52,13 +52,11 @@ vec2 chromaOf(int i, int j) {
     return SOURCE_DEEP ? vec2(deep(cb), deep(cr)) : vec2(cb & 0xffu, cr & 0xffu);
 }
 
-// The four components of an RGB pixel in memory order: bytes, or bits of half floats.
-uvec4 pixelOf(int x, int y) {
-    uint row = rowAt(0, y) >> 2;
-    if (SOURCE == RGBA16F) {
-        uvec2 pair = source0Pairs[(row >> 1) + uint(x)];
-        return uvec4(pair.x & 0xffffu, pair.x >> 16, pair.y & 0xffffu, pair.y >> 16);
-    }
-    uint word = source0[row + uint(x)];
-    return uvec4(word & 0xffu, (word >> 8) & 0xffu, (word >> 16) & 0xffu, word >> 24);
+// The bits of a pixel's half floats.
+uvec4 halvesAt(int x, int y) {
+    uvec2 pair = source0Pairs[(rowAt(0, y) >> 3) + uint(x)];
+    return uvec4(pair.x & 0xffffu, pair.x >> 16, pair.y & 0xffffu, pair.y >> 16);
 }
+
+// The word of a pixel of PACKED.
+uint wordAt(int x, int y) { return source0[(rowAt(0, y) >> 2) + uint(x)]; }

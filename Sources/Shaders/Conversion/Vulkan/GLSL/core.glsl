@@ -5,7 +5,7 @@
 layout(local_size_x_id = 19, local_size_y_id = 20) in;
 
 // Pixel formats as ShaderParameters.swift numbers them.
-const uint NV12 = 0, P010 = 1, YU12 = 2, I010 = 3, RGBA16F = 4, BGRA8 = 5, RGBA8 = 6;
+const uint NV12 = 0, P010 = 1, YU12 = 2, I010 = 3, RGBA16F = 4, PACKED = 5;
 
 layout(constant_id = 0) const uint SOURCE = P010;
 layout(constant_id = 1) const uint TARGET = RGBA16F;
@@ -37,6 +37,11 @@ layout(constant_id = 22) const bool MAPS = false;
 
 // Pixels of a row that an invocation writes; it always writes two rows.
 layout(constant_id = 23) const int PIXELS = 4;
+
+// Of PACKED, words of 32 bits: the lowest bits of R, G, B and alpha, the bits of a color and of alpha, each in five bits, and
+// whether the bits of alpha are unused.
+layout(constant_id = 24) const uint SOURCE_PACKING = 0u;
+layout(constant_id = 25) const uint TARGET_PACKING = 0u;
 
 #ifdef EFFECTS
 // An effect of effects.glsl: its kind; its coding, and 0x100 for its flag; its size; its first entry. The numbers of its kind are
@@ -80,6 +85,13 @@ layout(push_constant) uniform Place {
     int targetLuma;
     int targetChroma;
 } at;
+
+// The parts of a packing.
+uvec3 colorShifts(uint packing) { return uvec3(packing, packing >> 5, packing >> 10) & 31u; }
+uint alphaShift(uint packing) { return packing >> 15 & 31u; }
+uint colorTop(uint packing) { return (1u << (packing >> 20 & 31u)) - 1u; }
+uint alphaTop(uint packing) { return (1u << (packing >> 25 & 31u)) - 1u; }
+bool isOpaque(uint packing) { return packing >> 30 != 0u; }
 
 vec3 affine(vec4 rows[3], vec3 v) {
     return vec3(dot(rows[0].xyz, v) + rows[0].w, dot(rows[1].xyz, v) + rows[1].w, dot(rows[2].xyz, v) + rows[2].w);

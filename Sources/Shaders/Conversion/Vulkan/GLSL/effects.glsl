@@ -8,8 +8,8 @@ const uint KIND_LINE_LUT = 7, KIND_CUBE_LUT = 8, KIND_BACKGROUND = 9;
 const uint CODING_SRGB = 1, CODING_GAMMA24 = 2, CODING_PQ = 3, CODING_HLG = 4, CODING_ACESCCT = 5;
 
 // A bit for each kind and each coding of the list; branches of others are not in the pipeline.
-layout(constant_id = 24) const uint KINDS = 0x3ffu;
-layout(constant_id = 25) const uint CODINGS = 0x3fu;
+layout(constant_id = 26) const uint KINDS = 0x3ffu;
+layout(constant_id = 27) const uint CODINGS = 0x3fu;
 
 bool isKind(uint own, uint kind) { return (KINDS >> kind & 1u) != 0u && own == kind; }
 bool isCoding(uint own, uint coding) { return (CODINGS >> coding & 1u) != 0u && own == coding; }

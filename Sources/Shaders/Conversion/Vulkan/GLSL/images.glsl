@@ -21,5 +21,11 @@ vec2 chromaOf(int i, int j) {
     return vec2(sampleOf(pair.r), sampleOf(pair.g));
 }
 
-// The four components of an RGB pixel in memory order: bytes, or bits of half floats.
-uvec4 pixelOf(int x, int y) { return texelFetch(plane0, ivec2(x, y), 0); }
+// The bits of a pixel's half floats.
+uvec4 halvesAt(int x, int y) { return texelFetch(plane0, ivec2(x, y), 0); }
+
+// The word of a pixel of PACKED, from an image of bytes.
+uint wordAt(int x, int y) {
+    uvec4 p = texelFetch(plane0, ivec2(x, y), 0);
+    return p.r | (p.g << 8) | (p.b << 16) | (p.a << 24);
+}

@@ -24,12 +24,14 @@ vec2 chromaRow(int x, int j) {
 // A pixel's codes with interpolated chroma, alpha in w.
 vec4 sourceAt(int x, int y) {
     if (SOURCE == RGBA16F) {
-        uvec4 p = pixelOf(x, y);
+        uvec4 p = halvesAt(x, y);
         return vec4(halfOf(p.r), halfOf(p.g), halfOf(p.b), clamp(halfOf(p.a), 0.0, 1.0));
     }
-    if (SOURCE == RGBA8 || SOURCE == BGRA8) {
-        uvec4 p = pixelOf(x, y);
-        return vec4(SOURCE == BGRA8 ? p.bgr : p.rgb, float(p.a) / 255.0);
+    if (SOURCE == PACKED) {
+        uint word = wordAt(x, y), top = alphaTop(SOURCE_PACKING);
+        uvec3 color = (uvec3(word) >> colorShifts(SOURCE_PACKING)) & colorTop(SOURCE_PACKING);
+        float alpha = float((word >> alphaShift(SOURCE_PACKING)) & top) / float(top);
+        return vec4(color, isOpaque(SOURCE_PACKING) ? 1.0 : alpha);
     }
     int j = y >> 1;
     bool isOdd = (y & 1) != 0;

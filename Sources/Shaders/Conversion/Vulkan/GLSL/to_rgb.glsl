@@ -13,11 +13,11 @@ uvec2 halves(vec4 c) {
     return uvec2(halfBits(c.r) | (halfBits(c.g) << 16), halfBits(c.b) | (halfBits(c.a) << 16));
 }
 
-uint bytes(int x, int y, vec4 c) {
-    float add = addend(x, y);
-    uint r = code(c.r, 255.0, add), g = code(c.g, 255.0, add), b = code(c.b, 255.0, add);
-    uint a = code(c.a * 255.0, 255.0, 0.5);
-    return (TARGET == BGRA8 ? (b | (g << 8) | (r << 16)) : (r | (g << 8) | (b << 16))) | (a << 24);
+uint wordOf(int x, int y, vec4 c) {
+    float add = addend(x, y), top = float(colorTop(TARGET_PACKING)), most = float(alphaTop(TARGET_PACKING));
+    uvec3 color = uvec3(code(c.r, top, add), code(c.g, top, add), code(c.b, top, add)) << colorShifts(TARGET_PACKING);
+    uint alpha = isOpaque(TARGET_PACKING) ? alphaTop(TARGET_PACKING) : code(c.a * most, most, 0.5);
+    return color.r | color.g | color.b | (alpha << alphaShift(TARGET_PACKING));
 }
 
 // Stores words from `word` on; only the first `count` are inside the row.
@@ -43,7 +43,7 @@ void storeRow(int x, int y, Pixels codes) {
     [[dont_unroll]] for (int k = 0; k < PIXELS; k++) {
         vec4 own = k == 0 ? codes.p0 : k == 1 ? codes.p1 : k == 2 ? codes.p2 : codes.p3;
         vec4 c = convert(own, ivec2(x + k, y));
-        if (TARGET != RGBA16F) words = uvec4(words.yzw, bytes(x + k, y, c));
+        if (TARGET != RGBA16F) words = uvec4(words.yzw, wordOf(x + k, y, c));
         else if (PIXELS == 2) words = uvec4(words.zw, halves(c));
         else if (k < count) targetPairs[(row >> 1) + uint(x + k)] = halves(c);
     }
@@ -64,7 +64,7 @@ void storeRow(int x, int y, Pixels codes) {
         store(row + uint(x) * 2u, uvec4(halves(a), halves(b)), 2 * count);
     } else {
         vec4 c = convert(codes.p2, ivec2(x + 2, y)), d = convert(codes.p3, ivec2(x + 3, y));
-        uvec4 words = uvec4(bytes(x, y, a), bytes(x + 1, y, b), bytes(x + 2, y, c), bytes(x + 3, y, d));
+        uvec4 words = uvec4(wordOf(x, y, a), wordOf(x + 1, y, b), wordOf(x + 2, y, c), wordOf(x + 3, y, d));
         store(row + uint(x), words, count);
     }
 #endif

@@ -29,9 +29,19 @@ struct ShaderParameters {
         case .yu12, .yuva: 2  // VulkanConverter refuses YUVA
         case .i010: 3
         case .rgba16f: 4
-        case .bgra8: 5
-        case .rgba8: 6
+        case .bgra8, .rgba8, .bgra10, .rgba10, .bgrx10, .rgbx10: 5
         }
+    }
+
+    /// The layout of a word as core.glsl reads it: the lowest bits of R, G, B and alpha, the bits of a color and of alpha, each in
+    /// five bits, and whether there is no alpha.
+    private static func packing(_ format: PixelFormat) -> UInt32 {
+        guard let packing = format.packing else { return 0 }
+        let fields = [
+            packing.red, packing.green, packing.blue, packing.alpha, packing.bits, packing.alphaBits,
+            packing.hasAlpha ? 0 : 1,
+        ]
+        return fields.reversed().reduce(0) { $0 << 5 | UInt32($1) }
     }
 
     private static func key(
@@ -55,6 +65,7 @@ struct ShaderParameters {
         constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
         constants += [UInt32(shape.workgroup.x), UInt32(shape.workgroup.y)]
         constants += [packsByHand ? 1 : 0, plan.mapping != nil ? 1 : 0, UInt32(shape.pixels)]
+        constants += [packing(source.format), packing(target.format)]
         if !effects.isEmpty { constants += [effects.kinds, effects.codings] }
         return PipelineStore.Key(
             writesYCbCr: target.format.isYCbCr, hasEffects: !effects.isEmpty, constants: constants)
@@ -110,7 +121,7 @@ struct DispatchShape {
         pixels =
             switch target {
             case .rgba16f: isSoftware ? 4 : 2
-            case .rgba8, .bgra8: 4
+            case .bgra8, .rgba8, .bgra10, .rgba10, .bgrx10, .rgbx10: 4
             case .p010: isSoftware ? 8 : 2
             case .nv12, .i010, .yu12, .yuva: isSoftware ? 8 : 4
             }
