@@ -121,6 +121,24 @@ extension PacketFacts {
         isReference = !header.nalUnitType.isSubLayerNonReference
     }
 
+    /// Bytes of a decoded picture's samples; 0 for a record that says nothing of them.
+    static func pictureBytes(_ record: [UInt8]) -> Int {
+        let units: [[UInt8]]
+        if record.first == 1 {
+            units = (try? DecoderConfigurationRecord(bytes: record).nalUnits) ?? []
+        } else {
+            units = AnnexB.NALUnits(record).map { Array($0) }
+        }
+        guard
+            let sps = units.lazy.compactMap({ try? SequenceParameterSet(nal: $0) }).first(where: {
+                $0.header.nuhLayerId == 0
+            }), (1...65536).contains(sps.width), (1...65536).contains(sps.height)
+        else { return 0 }
+        // H.265 table 6-1: samples of all planes in half the samples of luma.
+        let halves = [2, 3, 4, 6][min(3, max(0, sps.chromaFormatIdc))]
+        return sps.width * sps.height * halves / 2 * (sps.bitDepthLumaMinus8 > 0 ? 2 : 1)
+    }
+
     private static func firstSlice(_ packet: VideoPacket) -> NALUnitHeader? {
         func header(_ nal: ArraySlice<UInt8>) -> NALUnitHeader? {
             guard let header = try? NALUnitHeader(nal: nal.prefix(2)), header.nalUnitType.isVCL,

@@ -64,7 +64,8 @@ struct FrameQueue<Picture> {
     mutating func expect(_ id: UInt64, at time: Int64) { pending[id] = time }
 
     mutating func skip(_ time: Int64) {
-        skipped.insert(time, at: skipped.firstIndex { $0 > time } ?? skipped.endIndex)
+        // Most come in the order of their times.
+        skipped.insert(time, at: (skipped.lastIndex { $0 <= time } ?? -1) + 1)
     }
 
     /// No picture comes of a packet.

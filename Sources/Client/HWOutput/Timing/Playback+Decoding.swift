@@ -39,8 +39,12 @@ struct DecodeRun {
     var group: [PacketFacts] = []
     var groupKey: Int64 = 0
     var groupEnd = Int64.max
-    var sawNextKey = false
-    var parts: [ReversePlan.Part] = []
+    /// The time of the key frame behind the group, once that has been read.
+    var nextKey: Int64?
+    /// The part that is decoded next is the first.
+    var parts: ArraySlice<ReversePlan.Part> = []
+    /// Bytes of the largest picture of the group, as far as is known.
+    var pictureBytes = 0
     var thinning = Thinning.none
     /// Reverse: whether nothing lies before this group.
     var isFirstGroup = false
@@ -84,9 +88,6 @@ extension Playback {
         return max(2, min(wanted, bounds.bytes / max(1, pictureBytes)))
     }
 
-    /// Pictures of a part in reverse: one part is shown while the next is decoded.
-    private var partCapacity: Int { max(1, bounds.reverseBytes / 2 / max(1, pictureBytes)) }
-
     private var waitingCount: Int { current.waitingCount + (upcoming?.waitingCount ?? 0) }
     private var waitingBytes: Int { current.byteCount + (upcoming?.byteCount ?? 0) }
 
@@ -112,8 +113,9 @@ extension Playback {
             return .wait
         case .nextPart:
             guard let part = run.parts.first else { return .wait }
-            let room = 2 * partCapacity - waitingCount
-            guard part.pictureCount <= max(room, waitingCount == 0 ? .max : 0) else {
+            // One part is shown while the next is decoded.
+            let (bytes, isTooLarge) = part.pictureCount.multipliedReportingOverflow(by: run.pictureBytes)
+            guard waitingCount == 0 || !isTooLarge && bytes <= bounds.reverseBytes - waitingBytes else {
                 pauseWork()
                 return .wait
             }
@@ -175,7 +177,7 @@ extension Playback {
         case .scan:
             run.isFirstGroup = isFirst
             if key >= run.groupEnd { completeReverse() }
-            (run.group, run.groupKey, run.sawNextKey) = ([], key, false)
+            (run.group, run.groupKey, run.nextKey) = ([], key, nil)
         default: break
         }
         return nil
@@ -279,15 +281,13 @@ extension Playback {
     /// Gathers a group of pictures, up to the first packet that no picture of it needs.
     private mutating func scan(_ packet: PacketFacts) {
         plan.read(packet, scale)
-        if packet.isKey, packet.time > run.groupKey, packet.time >= run.groupEnd || run.groupEnd == .max {
-            // Pictures behind it in decoding order may precede it.
-            run.sawNextKey = true
-            run.group.append(packet)
-        } else if run.sawNextKey, packet.time >= min(run.groupEnd, run.group.last { $0.isKey }?.time ?? .max) {
-            planGroup()
-        } else {
-            run.group.append(packet)
+        if let next = run.nextKey {
+            // Pictures behind the key frame in decoding order may precede it.
+            guard packet.time < min(run.groupEnd, next) else { return planGroup() }
+        } else if packet.isKey, packet.time > run.groupKey, packet.time >= run.groupEnd || run.groupEnd == .max {
+            run.nextKey = packet.time
         }
+        run.group.append(packet)
     }
 
     private mutating func planGroup() {
@@ -295,10 +295,13 @@ extension Playback {
         let shown = packets.filter { $0.isShown && $0.time < run.groupEnd }.map(\.time)
         let first = scale.nanoseconds(shown.min() ?? 0)
         let last = scale.nanoseconds(min(run.groupEnd, packets.map { $0.time &+ $0.duration }.max() ?? 0))
+        // The pictures that were decoded last may be of another size.
+        let largest = packets.reduce(0) { max($0, $1.time < run.groupEnd ? $1.pictureBytes : 0) }
+        run.pictureBytes = largest > 0 ? largest : max(1, pictureBytes)
         let planned = ReversePlan(
-            packets, before: run.groupEnd, capacity: partCapacity, cost: plan.cost,
-            available: Double(max(0, last - first)) / speed, highest: plan.highestLevel)
-        (run.parts, run.thinning) = (planned.parts, planned.thinning)
+            packets, before: run.groupEnd, capacity: max(1, bounds.reverseBytes / 2 / run.pictureBytes),
+            cost: plan.cost, available: Double(max(0, last - first)) / speed, highest: plan.highestLevel)
+        (run.parts, run.thinning) = (planned.parts[...], planned.thinning)
         counts.skipped += planned.skipped
         if run.parts.isEmpty { nextGroup() } else { run.state = .nextPart }
     }
@@ -342,7 +345,7 @@ extension Playback {
             return
         }
         filling.closePart()
-        if !run.parts.isEmpty { run.parts.removeFirst() }
+        _ = run.parts.popFirst()
         if run.parts.isEmpty { nextGroup() } else { run.state = .nextPart }
     }
 
@@ -385,8 +388,9 @@ extension Playback {
         return isAdded
     }
 
-    /// No picture comes of a packet.
+    /// No picture comes of a packet: it is damaged, or the decoder refuses it.
     mutating func didLose(_ id: UInt64) {
+        counts.lost += 1
         current.lose(id)
         upcoming?.lose(id)
     }

@@ -38,6 +38,10 @@ public struct OutputCounts: Hashable, Sendable {
     public var dropped = 0
     /// Pictures that were not decoded, because the machine or the display is too slow for them.
     public var skipped = 0
+    /// Packets of which no picture came: damaged ones, and such as the decoder refuses.
+    ///
+    /// The frame before stays.
+    public var lost = 0
     /// Pictures that were converted.
     public var converted = 0
     /// How often a session continued in another process.
