@@ -66,17 +66,22 @@ final class PrivateService: Sendable {
             .first { "\($0.kind)".contains(kind) && $0.width == width }?.memoryBytes
     }
 
-    /// A clip whose pictures have their numbers as 16 columns, black or white.
+    /// Lets the daemon's processes report.
+    func pause() -> Int32 { usleep(50_000) }
+
+    /// A clip whose pictures have their numbers as 16 columns, black or white, in the upper left 256x64.
     /// - Parameter isHDR: whether it has 10 bits with PQ (SMPTE ST 2084) and the primaries of ITU-R BT.2020.
     func clip(
         _ name: String, rate: Int = 25, seconds: Int = 4, group: Int = 25, size: String = "256x64",
         isHDR: Bool = false, more: String = ""
     ) throws -> String {
         let path = "\(folder)/\(name)"
+        let pad = "pad=\(size.replacing("x", with: ":"))"
         let color = isHDR ? ":colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc" : ""
         let bits = "geq=lum='16+219*mod(floor(N/pow(2\\,floor(X/16)))\\,2)':cb=128:cr=128"
         try ffmpeg([
-            "-f", "lavfi", "-i", "color=size=\(size):rate=\(rate):duration=\(seconds),format=yuv444p,\(bits)",
+            "-f", "lavfi", "-i", "color=size=256x64:rate=\(rate):duration=\(seconds),format=yuv444p,\(bits),\(pad)",
+
             "-c:v",
             "libx265", "-preset", "ultrafast", "-pix_fmt", isHDR ? "yuv420p10le" : "yuv420p", "-tag:v", "hvc1",
             "-x265-params",
