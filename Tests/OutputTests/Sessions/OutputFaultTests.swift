@@ -97,7 +97,7 @@ private struct ChangedVideo: VideoSource {
                 #expect(frame.buffer.width == [256, 512, 256][part] && frame.buffer.height == [64, 128, 64][part])
                 #expect((frame.description.color.transfer == 16) == (part == 2))
                 guard converts else {
-                    #expect(frame.buffer.format == (part == 2 ? .p010 : .nv12))
+                    #expect(frame.buffer.format == (part == 2 ? .i010 : .yu12))
                     continue
                 }
                 #expect(frame.buffer.format == .rgba16f)
@@ -177,11 +177,9 @@ private struct ChangedVideo: VideoSource {
         #expect(frame?.number == 10 && frame?.displayTime == 400 * 1_000_000)
         output.play(rate: -1)
         let begin = clock.now * 25 / second
-        // Of equal times, reverse shows one as well.
         output.seek(to: 1_400 * 1_000_000)
         let back = numbers(output, clock, begin + 1..<begin + 60)
-        #expect(back.first == 24 && !back.contains(20) || !back.contains(21), "\(back)")
-        #expect(zip(back, back.dropFirst()).allSatisfy { $0 > $1 } && back.last == 0, "\(back)")
+        #expect(back == (0...23).filter { $0 != 20 }.reversed(), "\(back)")
     }
 
     // MARK: - Clocks
@@ -239,16 +237,19 @@ private struct ChangedVideo: VideoSource {
             try VideoOutput(service.daemon, try MovieVideo(path: path), clock: ManualClock())
         }
         for output in outputs { #expect(output.copyFrame(waiting: patience).frame?.number == 0) }
-        let waiting = outputs[1].counts.peakBytes
-        #expect(waiting >= 2 * 1920 * 1080 * 3 / 2)
+        let picture = 1920 * 1080 * 3 / 2
+        var waiting = 0
         var taken: (small: UInt64, large: UInt64) = (0, 0)
         for _ in 0..<600 {
             taken.small = try service.memory("decompression", width: 256) ?? 0
             taken.large = try service.memory("decompression", width: 1920) ?? 0
-            if taken.small > 0, taken.large >= taken.small + UInt64(waiting) { break }
+            waiting = outputs[1].counts.peakBytes
+            if taken.small > 0, waiting >= 3 * picture, taken.large >= taken.small + UInt64(waiting) { break }
             try #require(service.pause() == 0)
         }
-        #expect(taken.small > 0 && taken.large >= taken.small + UInt64(waiting), "\(taken), \(waiting) wait")
+        #expect(
+            waiting >= 3 * picture && taken.small > 0 && taken.large >= taken.small + UInt64(waiting),
+            "\(taken), \(waiting) wait")
         print("memory_bytes of sessions of 256x64 and 1920x1080: \(taken); \(waiting) bytes of pictures wait")
     }
 }

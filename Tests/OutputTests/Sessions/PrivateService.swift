@@ -118,7 +118,7 @@ extension VideoOutput.Frame {
     private func isWhite(_ row: UnsafeRawBufferPointer, _ x: Int) -> Bool {
         switch buffer.format {
         case .rgba16f: row.loadUnaligned(fromByteOffset: x * 8, as: UInt16.self) > 0x3400
-        case .p010: row.loadUnaligned(fromByteOffset: x * 2, as: UInt16.self) > 0x8000
+        case .i010: row.loadUnaligned(fromByteOffset: x * 2, as: UInt16.self) > 0x200
         default: row[x] > 128
         }
     }

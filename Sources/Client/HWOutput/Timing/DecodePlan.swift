@@ -19,6 +19,28 @@ struct PacketFacts: Hashable {
     var pictureBytes = 0
 }
 
+/// Whether packets' durations are those of their pictures.
+///
+/// Those of a movie's samples lie between decode times (ISO/IEC 14496-12 8.6.1.2): where they vary and pictures are reordered, a picture
+/// may have the duration of another one.
+struct DurationTrust {
+    private var first: (duration: Int64, delay: Int64)?
+    private var varies = false
+    private var reorders = false
+
+    var isTrusted: Bool { !(varies && reorders) }
+
+    mutating func read(_ packet: PacketFacts) {
+        let delay = packet.time &- packet.decodeTime
+        guard let first else {
+            first = (packet.duration, delay)
+            return
+        }
+        if packet.duration != first.duration { varies = true }
+        if delay != first.delay { reorders = true }
+    }
+}
+
 /// Which pictures are decoded: first the higher levels are left out, then what no other picture refers to, then all but key frames.
 enum Thinning: Hashable {
     case none

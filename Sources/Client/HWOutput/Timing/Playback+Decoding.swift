@@ -214,8 +214,16 @@ extension Playback {
         }
     }
 
-    private mutating func readForward(_ packet: PacketFacts, at host: Int64) -> Decision {
+    /// Notes what a packet says of the stream.
+    private mutating func note(_ packet: PacketFacts) {
         plan.read(packet, scale)
+        durations.read(packet)
+        current.trustsDurations = durations.isTrusted
+        upcoming?.trustsDurations = durations.isTrusted
+    }
+
+    private mutating func readForward(_ packet: PacketFacts, at host: Int64) -> Decision {
+        note(packet)
         filling.horizon = max(filling.horizon, packet.decodeTime)
         if packet.isKey {
             if run.skipsToKey { (run.skipsToKey, run.skipsLeading) = (false, true) }
@@ -280,7 +288,7 @@ extension Playback {
 
     /// Gathers a group of pictures, up to the first packet that no picture of it needs.
     private mutating func scan(_ packet: PacketFacts) {
-        plan.read(packet, scale)
+        note(packet)
         if let next = run.nextKey {
             // Pictures behind the key frame in decoding order may precede it.
             guard packet.time < min(run.groupEnd, next) else { return planGroup() }

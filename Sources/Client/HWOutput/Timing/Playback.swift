@@ -100,6 +100,7 @@ struct Playback<Picture> {
     var upcoming: FrameQueue<Picture>?
     var run: DecodeRun
     var plan = DecodePlan()
+    var durations = DurationTrust()
     var lastNumber = 0
     var nextID: UInt64 = 1
     /// The first and the last time of the stream, once they are known.
@@ -167,7 +168,9 @@ struct Playback<Picture> {
     /// Another stretch of play.
     mutating func stretch() -> FrameQueue<Picture> {
         lastNumber += 1
-        return FrameQueue(number: lastNumber, direction: direction)
+        var next = FrameQueue<Picture>(number: lastNumber, direction: direction)
+        next.trustsDurations = durations.isTrusted
+        return next
     }
 
     /// The stretch with which a loop begins again.
