@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import PackageDescription
 
-// An app of the kind that links HWClient, HWImages and HWMovies. Its targets have names that any app might use: a package graph may hold a
+// An app of the kind that links the libraries. Its targets have names that any app might use: a package graph may hold a
 // target name only once, so this package does not resolve if HWDaemon takes one of them.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility"),
@@ -35,5 +35,9 @@ let package = Package(
         .executableTarget(
             name: "first-movie", dependencies: [.product(name: "HWMovies", package: "hwdaemon")],
             path: "Sources/FirstMovie", swiftSettings: settings),
+        .executableTarget(
+            name: "first-player",
+            dependencies: ["HWClient", "HWMovies", "HWOutput"].map { .product(name: $0, package: "hwdaemon") },
+            path: "Sources/FirstPlayer", swiftSettings: settings),
     ]
 )

@@ -28,20 +28,25 @@ public final class VideoOutput: Sendable {
         /// Half floats of Display P3: `.init(pixelFormat: "AB4H", primaries: "p3")`. Each picture's own color is converted.
         public var target: CreateTransferSession.Image?
         /// Their size; nil for the pictures' own.
+        ///
+        /// In samples; it needs a target.
         public var size: (width: Int, height: Int)?
-        /// Effects, tone mapping and scaling.
+        /// Effects, tone mapping and scaling; it needs a target.
         public var conversion: CreateTransferSession.Options?
         /// `EnableHardwareAcceleratedVideoDecoder` and others.
         public var decoderSpecification: [PropertyKey: PropertyValue] = [:]
         /// How long a refresh of the display lasts: host times are then taken to a grid, which frees them from jitter.
+        ///
+        /// Above 0 and below an hour.
         public var refreshInterval: Duration?
         /// Whether play begins again behind the end, without a gap.
         public var isLooping = false
         /// The most bytes of decoded pictures that wait; two pictures always may.
         public var queueBytes = 256 << 20
-        /// The same for play in reverse.
+        /// The same for play in reverse, where a group of pictures is decoded in parts.
         public var reverseBytes = 512 << 20
 
+        /// The decoder's own frames, at any refresh rate.
         public init() {}
 
         /// - Throws: `Parameter` for what would have no effect.
@@ -62,8 +67,9 @@ public final class VideoOutput: Sendable {
         public let buffer: PixelBuffer
         /// When it is shown, in nanoseconds of the item's time.
         public let displayTime: Int64
-        /// The same in ticks of the source, and how long it lasts; 0 where that is not known.
+        /// The same in ticks of the source.
         public let time: Int64
+        /// How long it lasts, in ticks of the source; 0 where that is not known.
         public let duration: Int64
         /// Which stretch of play it belongs to.
         public let epoch: Int
@@ -73,7 +79,9 @@ public final class VideoOutput: Sendable {
 
     /// The answer to a question for a frame.
     public enum Answer: Sendable {
+        /// Another frame than before.
         case frame(Frame)
+        /// The app keeps what it shows.
         case none(NoFrame)
 
         /// Nil where there is none.
@@ -90,6 +98,7 @@ public final class VideoOutput: Sendable {
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
     ///   - source: is read on the output's own thread.
+    ///   - options: what frames the app wants, and the bounds of what waits for it.
     ///   - clock: what play goes by.
     /// - Throws: `Parameter` for options that have no effect, the decompression session's error, or why the daemon cannot be reached.
     ///   A conversion that cannot be made is an event.

@@ -22,6 +22,7 @@ public struct VideoPacket: Hashable, Sendable {
     /// The record that it was coded with: `hvcC`, or parameter sets as a byte stream.
     public var formatDescription: [UInt8]
 
+    /// A packet with the times that it has in the source.
     public init(
         bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64 = 0, isKey: Bool, isShown: Bool = true,
         formatDescription: [UInt8]
@@ -38,6 +39,7 @@ public struct VideoSeekPoint: Hashable, Sendable {
     /// Whether the stream has none before it.
     public var isFirst: Bool
 
+    /// The key frame of a time.
     public init(time: Int64, isFirst: Bool) { (self.time, self.isFirst) = (time, isFirst) }
 }
 
@@ -61,7 +63,7 @@ public protocol VideoSource: Sendable {
     func seekPoint(after time: Int64) -> Int64?
 }
 
-/// The packets of a movie's track.
+/// The packets of a movie's track: times are those behind its edits.
 public struct MovieVideo: VideoSource {
     public let timeBase: Rational
     public let formatDescription: [UInt8]
@@ -69,7 +71,10 @@ public struct MovieVideo: VideoSource {
     private var packets: MoviePackets
 
     /// Reads a track of HEVC.
-    /// - Parameter track: nil for the first enabled one with video.
+    ///
+    /// - Parameters:
+    ///   - movie: the file that has it.
+    ///   - track: nil for the first enabled one with video.
     /// - Throws: `malformed` for a movie without such a track, and why its packets cannot be read.
     public init(_ movie: Movie, track: MovieTrack? = nil) throws(MovieError) {
         func isVideo(_ track: MovieTrack) -> Bool {
@@ -119,6 +124,24 @@ extension PacketFacts {
         guard let header = Self.firstSlice(packet) else { return }
         level = header.temporalID
         isReference = !header.nalUnitType.isSubLayerNonReference
+    }
+
+    /// Bytes of a decoded picture's samples; 0 for a record that says nothing of them.
+    static func pictureBytes(_ record: [UInt8]) -> Int {
+        let units: [[UInt8]]
+        if record.first == 1 {
+            units = (try? DecoderConfigurationRecord(bytes: record).nalUnits) ?? []
+        } else {
+            units = AnnexB.NALUnits(record).map { Array($0) }
+        }
+        guard
+            let sps = units.lazy.compactMap({ try? SequenceParameterSet(nal: $0) }).first(where: {
+                $0.header.nuhLayerId == 0
+            }), (1...65536).contains(sps.width), (1...65536).contains(sps.height)
+        else { return 0 }
+        // H.265 table 6-1: samples of all planes in half the samples of luma.
+        let halves = [2, 3, 4, 6][min(3, max(0, sps.chromaFormatIdc))]
+        return sps.width * sps.height * halves / 2 * (sps.bitDepthLumaMinus8 > 0 ? 2 : 1)
     }
 
     fileprivate static func firstSlice(_ packet: VideoPacket) -> NALUnitHeader? {

@@ -3,13 +3,14 @@ import Foundation
 import HWDModel
 import Testing
 
-/// The samples in the documentation of HWClient and HWImages are those that are compiled and run.
+/// The samples in the documentation of the libraries are those that are compiled and run.
 @Suite struct Documentation {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
     private static let catalogue = root.appendingPathComponent("Sources/Client/HWClient/HWClient.docc")
     private static let images = root.appendingPathComponent("Sources/Client/Images/HWImages.docc/HWImages.md")
+    private static let output = root.appendingPathComponent("Sources/Client/HWOutput/HWOutput.docc/HWOutput.md")
 
     private static func lines(_ file: URL) throws -> [String] {
         try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
@@ -59,12 +60,16 @@ import Testing
         let photo = try Self.samples("Tests/SampleApp/Sources/FirstPhoto/FirstPhoto.swift")
         #expect(try photo.count == 1 && Self.shown(Self.images) == photo)
         let movie = try Self.samples("Tests/SampleApp/Sources/FirstMovie/FirstMovie.swift")
+        let player = try Self.samples("Tests/SampleApp/Sources/FirstPlayer/FirstPlayer.swift")
+        #expect(try player.count == 1 && Self.shown(Self.output) == player)
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
         let app = try Self.samples("Tests/SampleApp/Sources/SampleApp/Encode.swift")
-        #expect(app.count == 1 && clients.allSatisfy { (program + photo + movie + functions + app).contains($0) })
+        #expect(
+            app.count == 1
+                && clients.allSatisfy { (program + photo + movie + player + functions + app).contains($0) })
         #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
-        #expect(clients.contains(movie.first ?? ""))
+        #expect(clients.contains(movie.first ?? "") && clients.contains(player.first ?? ""))
     }
 
     @Test("The statuses in the catalogue are those of the library")

@@ -68,10 +68,43 @@ struct CadenceCase: Sendable, CustomTestStringConvertible {
     func host(_ refresh: Int64) -> Int64 { refresh * 1_000_000_000 * self.refresh.1 / self.refresh.0 }
     var refreshCount: Int64 { (60 * refresh.0 + refresh.1 - 1) / refresh.1 }
 
+    /// Whether its frames drift past the refreshes: they change over where the rest of a wobble decides.
+    var drifts: Bool { rate.1 != refresh.1 }
+
+    /// Compares what 60 seconds show with the table.
+    func expectTable(_ found: Cadence) {
+        let exact = Cadence(frames, dropped, stays)
+        // The tolerance moves at most the first and the last frame of rates that drift.
+        #expect(abs(found.frames - exact.frames) <= 1 && abs(found.dropped - exact.dropped) <= 1, "\(self)")
+        for stay in Set(found.stays.keys).union(exact.stays.keys) {
+            let (one, other) = (found.stays[stay, default: 0], exact.stays[stay, default: 0])
+            #expect(abs(one - other) <= 2, "\(self): \(found) \(exact)")
+        }
+    }
+
     /// The frame that a refresh shows with a tolerance in nanoseconds, in exact fractions of its host time.
     func ideal(_ refresh: Int64, tolerance: Int64) -> Int64 {
         (host(refresh) + tolerance) * rate.0 / (rate.1 * 1_000_000_000)
     }
+}
+
+/// A rate of play at 60 Hz, and the cadence of 10 seconds.
+struct SpeedCase: Sendable {
+    var rate: Int64
+    var speed: Double
+    var frames: Int
+    var stays: [Int: Int]
+
+    private init(_ rate: Int64, _ speed: Double, _ frames: Int, _ stays: [Int: Int]) {
+        (self.rate, self.speed, self.frames, self.stays) = (rate, speed, frames, stays)
+    }
+
+    static let all = [
+        SpeedCase(30, -0.5, 150, [4: 149]), SpeedCase(30, 0.5, 150, [4: 149]), SpeedCase(30, 1, 300, [2: 299]),
+        SpeedCase(30, -1, 300, [2: 299]), SpeedCase(30, 2, 600, [1: 599]), SpeedCase(30, -2, 600, [1: 599]),
+        SpeedCase(24, 2, 480, [1: 359, 2: 120]), SpeedCase(24, -2, 480, [1: 359, 2: 120]),
+        SpeedCase(24, -1, 240, [2: 120, 3: 119]),
+    ]
 }
 
 @Suite struct CadenceTests {
@@ -97,12 +130,7 @@ struct CadenceCase: Sendable, CustomTestStringConvertible {
     @Test(arguments: CadenceCase.all) func everyPairHasTheIdealCadence(_ pair: CadenceCase) {
         let (shown, given, player) = play(pair)
         #expect(shown == (0..<pair.refreshCount).map { pair.ideal($0, tolerance: 100_000) })
-        let (found, exact) = (Cadence(shown), Cadence(pair.frames, pair.dropped, pair.stays))
-        // The tolerance moves at most the first and the last frame of rates that drift.
-        #expect(abs(found.frames - exact.frames) <= 1 && abs(found.dropped - exact.dropped) <= 1)
-        for stay in Set(found.stays.keys).union(exact.stays.keys) {
-            #expect(abs(found.stays[stay, default: 0] - exact.stays[stay, default: 0]) <= 2, "\(found) \(exact)")
-        }
+        pair.expectTable(Cadence(shown))
         #expect(zip(given, given.dropFirst()).allSatisfy { $0 < $1 })
         let counts = player.playback.allCounts
         #expect(counts.shown == given.count && counts.late == 0 && counts.skipped == 0)
@@ -116,20 +144,12 @@ struct CadenceCase: Sendable, CustomTestStringConvertible {
         let wrong = zip(shown, ideal).count { $0 != $1 }
         #expect(zip(given, given.dropFirst()).allSatisfy { $0 < $1 })
         #expect(player.playback.allCounts.late == 0)
-        // Rates that drift past the refreshes change over where the rest of the wobble decides.
-        let drifts = pair.rate.1 != pair.refresh.1
-        #expect(wrong <= (drifts ? 40 : 16), "\(wrong) refreshes")
+        #expect(wrong <= (pair.drifts ? 40 : 16), "\(wrong) refreshes")
         #expect(abs(Cadence(shown).dropped - Cadence(ideal).dropped) <= 2)
     }
 
-    @Test(
-        arguments: [
-            (30, -0.5, 150, [4: 149]), (30, 0.5, 150, [4: 149]), (30, 1, 300, [2: 299]), (30, -1, 300, [2: 299]),
-            (30, 2, 600, [1: 599]), (30, -2, 600, [1: 599]), (24, 2, 480, [1: 359, 2: 120]),
-            (24, -2, 480, [1: 359, 2: 120]),
-            (24, -1, 240, [2: 120, 3: 119]),
-        ] as [(Int64, Double, Int, [Int: Int])])
-    func ratesInBothDirections(_ rate: Int64, _ speed: Double, _ frames: Int, _ stays: [Int: Int]) {
+    @Test(arguments: SpeedCase.all) func ratesInBothDirections(_ pair: SpeedCase) {
+        let (rate, speed, frames, stays) = (pair.rate, pair.speed, pair.frames, pair.stays)
         let stream = NumberedStream.constant((rate, 1), seconds: 40, reordered: 2)
         var player = SimulatedPlayer(stream)
         player.depth = 2

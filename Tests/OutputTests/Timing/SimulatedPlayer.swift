@@ -79,6 +79,7 @@ struct SimulatedPlayer {
     private var freeAt: Int64 = 0
     private var inside: [(id: UInt64, number: Int, packet: PacketFacts, at: Int64)] = []
     private(set) var decodedCount = 0
+    private(set) var readCount = 0
     private(set) var convertedMost = 0
     /// Pictures at once in the queue, at most.
     private(set) var mostWaiting = 0
@@ -101,7 +102,8 @@ struct SimulatedPlayer {
             }
             let facts = DecodedFacts(
                 id: picture.id, number: picture.number, time: picture.packet.time,
-                duration: picture.packet.duration, byteCount: playback.pictureBytes)
+                duration: picture.packet.duration,
+                byteCount: picture.packet.pictureBytes > 0 ? picture.packet.pictureBytes : playback.pictureBytes)
             _ = playback.didDecode(facts, picture.packet.time, at: now)
             mostWaiting = max(
                 mostWaiting, playback.current.waitingCount + (playback.upcoming?.waitingCount ?? 0))
@@ -137,6 +139,7 @@ struct SimulatedPlayer {
                 }
                 let packet = stream.packets[cursor]
                 cursor += 1
+                readCount += 1
                 guard case .decode(let id, let isOutput) = playback.read(packet, at: now) else { continue }
                 decodedCount += 1
                 freeAt = now + cost

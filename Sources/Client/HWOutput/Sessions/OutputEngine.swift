@@ -18,6 +18,8 @@ struct OutputEngine: ~Copyable {
 
     /// The record of the packets that were sent last.
     private var format: [UInt8]
+    /// The record of the packet that was read last, and the bytes of its pictures.
+    private var measured: (format: [UInt8], bytes: Int) = ([], 0)
     /// Packets of the decoder, by its numbers: those of the playback, and their stretch.
     private var sent: [UInt64: (id: UInt64, number: Int)] = [:]
     /// The stretches whose pictures the decoder was told to finish, nil for those that nobody waits for.
@@ -46,6 +48,10 @@ struct OutputEngine: ~Copyable {
     /// Frames of a pool for the app: the one that is shown, the next one, one ahead, and some that the app keeps.
     private static let targetSlots = 6
     private static let targetPools = 2
+    /// Answers to a format after which the session continues with the one before.
+    private static let refusals: [Status] = [
+        .formatDescriptionChangeNotSupported, .videoDecoderUnsupportedDataFormat, .videoDecoderBadData, .parameter,
+    ]
 
     init(
         _ daemon: Daemon, _ source: any VideoSource, _ format: [UInt8], _ options: VideoOutput.Options,
@@ -180,15 +186,25 @@ struct OutputEngine: ~Copyable {
             end(number, "\(error)")
             return
         }
-        let facts = PacketFacts(packet)
+        var facts = PacketFacts(packet)
+        if packet.formatDescription != measured.format {
+            measured = (packet.formatDescription, PacketFacts.pictureBytes(packet.formatDescription))
+        }
+        facts.pictureBytes = measured.bytes
         let now = clock.now
         let decision = state.look { content in
             content.playback.isAt(number) ? content.playback.read(facts, at: now) : .skip
         }
         guard case .decode(let id, let isOutput) = decision else { return }
+        guard (1...DecodeFrame.maxSize).contains(packet.bytes.count) else {
+            state.look { $0.playback.didLose(id) }
+            return
+        }
         if packet.formatDescription != format {
-            try session.changeFormat(packet.formatDescription)
-            format = packet.formatDescription
+            guard try change(to: packet.formatDescription, for: number) else {
+                state.look { $0.playback.didLose(id) }
+                return
+            }
         }
         isFed = true
         let result: Result<UInt64, ClientError> = packet.bytes.withUnsafeBytes { bytes in
@@ -199,6 +215,19 @@ struct OutputEngine: ~Copyable {
         }
         let sent = try result.get()
         if isOutput { self.sent[sent] = (id, number) }
+    }
+
+    /// Announces another format; where the decoder refuses it, the source ends with what came before.
+    private mutating func change(to record: [UInt8], for number: Int) throws(ClientError) -> Bool {
+        do throws(ClientError) {
+            try session.changeFormat(record)
+        } catch {
+            guard case .session(let status) = error.code, Self.refusals.contains(status) else { throw error }
+            end(number, error.reason)
+            return false
+        }
+        format = record
+        return true
     }
 
     // MARK: - Pictures

@@ -15,6 +15,30 @@ struct PacketFacts: Hashable {
     var level = 0
     /// Whether pictures of its level refer to it.
     var isReference = true
+    /// Bytes of its picture's samples; 0 where that is not known.
+    var pictureBytes = 0
+}
+
+/// Whether packets' durations are those of their pictures.
+///
+/// Those of a movie's samples lie between decode times (ISO/IEC 14496-12 8.6.1.2): where they vary and pictures are reordered, a picture
+/// may have the duration of another one.
+struct DurationTrust {
+    private var first: (duration: Int64, delay: Int64)?
+    private var varies = false
+    private var reorders = false
+
+    var isTrusted: Bool { !(varies && reorders) }
+
+    mutating func read(_ packet: PacketFacts) {
+        let delay = packet.time &- packet.decodeTime
+        guard let first else {
+            first = (packet.duration, delay)
+            return
+        }
+        if packet.duration != first.duration { varies = true }
+        if delay != first.delay { reorders = true }
+    }
 }
 
 /// Which pictures are decoded: first the higher levels are left out, then what no other picture refers to, then all but key frames.
@@ -178,20 +202,31 @@ struct ReversePlan {
         _ packets: [PacketFacts], before end: Int64, capacity: Int, cost: Double, available: Double, highest: Int
     ) {
         let key = packets.first?.time ?? 0
-        let shown = packets.filter { $0.isShown && $0.time < end && $0.time >= key }
+        // The pictures by their times, each with its packet.
+        let shown = packets.indices.filter {
+            packets[$0].isShown && packets[$0].time < end && packets[$0].time >= key
+        }
+        .sorted { (packets[$0].time, $0) < (packets[$1].time, $1) }
         for step in Thinning.steps(highest: highest) {
-            let kept = shown.filter { step.keeps($0, highest: highest) }.map(\.time).sorted()
+            let kept = shown.filter { step.keeps(packets[$0], highest: highest) }
             (thinning, skipped, parts) = (step, shown.count - kept.count, [])
-            var (upper, limit) = (kept.count, end)
+            // How many packets are decoded of the first ones.
+            var counts = [0]
+            counts.reserveCapacity(packets.count + 1)
+            for packet in packets {
+                counts.append(counts[counts.count - 1] + (step.keeps(packet, highest: highest) ? 1 : 0))
+            }
+            var (upper, limit, decoded) = (kept.count, end, 0)
             while upper > 0 {
                 let lower = max(0, upper - max(1, capacity))
-                let times = kept[lower]..<max(limit, kept[lower] + 1)
-                let last = packets.lastIndex { $0.isShown && times.contains($0.time) } ?? 0
-                parts.append(Part(times: times, packetCount: last + 1, pictureCount: upper - lower))
-                (upper, limit) = (lower, kept[lower])
-            }
-            let decoded = parts.reduce(0) { count, part in
-                count + packets.prefix(part.packetCount).count { step.keeps($0, highest: highest) }
+                let first = packets[kept[lower]].time
+                let packetCount = (kept[lower..<upper].max() ?? 0) + 1
+                parts.append(
+                    Part(
+                        times: first..<max(limit, first &+ 1), packetCount: packetCount,
+                        pictureCount: upper - lower))
+                decoded += counts[packetCount]
+                (upper, limit) = (lower, first)
             }
             if Double(decoded) * cost <= available * 0.95 { break }
         }

@@ -40,6 +40,8 @@ struct FrameQueue<Picture> {
     private var skipped: [Int64] = []
     /// Every packet of an earlier time has been read.
     var horizon = Int64.min
+    /// Whether a picture lasts until the next one, so that nothing else is to be waited for meanwhile.
+    var trustsDurations = true
     /// Whether no picture is to come.
     var isComplete = false
     /// The time behind the last picture of the stream, once that is known.
@@ -64,7 +66,8 @@ struct FrameQueue<Picture> {
     mutating func expect(_ id: UInt64, at time: Int64) { pending[id] = time }
 
     mutating func skip(_ time: Int64) {
-        skipped.insert(time, at: skipped.firstIndex { $0 > time } ?? skipped.endIndex)
+        // Most come in the order of their times.
+        skipped.insert(time, at: (skipped.lastIndex { $0 <= time } ?? -1) + 1)
     }
 
     /// No picture comes of a packet.
@@ -132,8 +135,9 @@ struct FrameQueue<Picture> {
     func isSettled(_ index: Int, at time: Int64) -> Bool {
         let frame = frames[index]
         if let next = frame.next { return time < next }
-        if isComplete || time < frame.time &+ frame.duration { return true }
-        return time < horizon && !pending.values.contains { $0 > frame.time && $0 <= time }
+        if isComplete || trustsDurations && time < frame.time &+ frame.duration { return true }
+        // Of pictures with equal times the last is shown.
+        return time < horizon && !pending.values.contains { $0 >= frame.time && $0 <= time }
     }
 
     /// Whether a picture that was left out belongs to the time, and an earlier question could have had this one.

@@ -1,55 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-/// How far the source has been read for a stretch of play.
-struct DecodeRun {
-    enum State: Hashable {
-        /// The source must go to the key frame at or before a time; then comes the state.
-        indirect case seek(Int64, then: State)
-        /// Forward: packets are read one after another.
-        case read
-        /// Reverse: a group of pictures is read without being decoded.
-        case scan
-        /// Reverse: the packets of a part are read.
-        case readPart(index: Int)
-        /// Every picture must come out of the decoder.
-        case finish
-        case draining
-        /// Reverse: the next part waits until there is room.
-        case nextPart
-        case done
-    }
-
-    let number: Int
-    /// The time at which play begins.
-    var target: Int64
-    var mode = SeekMode.exact
-    var state = State.seek(0, then: .read)
-    var isOpen = false
-
-    /// The key frame with which it begins, until it has been read.
-    var key: Int64?
-    /// Whether pictures before the key frame in output order cannot be decoded.
-    var skipsLeading = true
-    /// Whether packets are left out until the next key frame.
-    var skipsToKey = false
-    /// The key frame that was sent last.
-    var latestKey: Int64?
-
-    /// Reverse: the packets of a group, the end of its times, and its parts that are not decoded yet.
-    var group: [PacketFacts] = []
-    var groupKey: Int64 = 0
-    var groupEnd = Int64.max
-    var sawNextKey = false
-    var parts: [ReversePlan.Part] = []
-    var thinning = Thinning.none
-    /// Reverse: whether nothing lies before this group.
-    var isFirstGroup = false
-
-    init(number: Int, target: Int64, mode: SeekMode = .exact) {
-        (self.number, self.target, self.mode) = (number, target, mode)
-    }
-}
-
 extension Playback {
     /// What is to be done next.
     enum Work: Hashable {
@@ -84,9 +34,6 @@ extension Playback {
         return max(2, min(wanted, bounds.bytes / max(1, pictureBytes)))
     }
 
-    /// Pictures of a part in reverse: one part is shown while the next is decoded.
-    private var partCapacity: Int { max(1, bounds.reverseBytes / 2 / max(1, pictureBytes)) }
-
     private var waitingCount: Int { current.waitingCount + (upcoming?.waitingCount ?? 0) }
     private var waitingBytes: Int { current.byteCount + (upcoming?.byteCount ?? 0) }
 
@@ -112,8 +59,9 @@ extension Playback {
             return .wait
         case .nextPart:
             guard let part = run.parts.first else { return .wait }
-            let room = 2 * partCapacity - waitingCount
-            guard part.pictureCount <= max(room, waitingCount == 0 ? .max : 0) else {
+            // One part is shown while the next is decoded.
+            let (bytes, isTooLarge) = part.pictureCount.multipliedReportingOverflow(by: run.pictureBytes)
+            guard waitingCount == 0 || !isTooLarge && bytes <= bounds.reverseBytes - waitingBytes else {
                 pauseWork()
                 return .wait
             }
@@ -175,7 +123,7 @@ extension Playback {
         case .scan:
             run.isFirstGroup = isFirst
             if key >= run.groupEnd { completeReverse() }
-            (run.group, run.groupKey, run.sawNextKey) = ([], key, false)
+            (run.group, run.groupKey, run.nextKey) = ([], key, nil)
         default: break
         }
         return nil
@@ -212,8 +160,16 @@ extension Playback {
         }
     }
 
-    private mutating func readForward(_ packet: PacketFacts, at host: Int64) -> Decision {
+    /// Notes what a packet says of the stream.
+    private mutating func note(_ packet: PacketFacts) {
         plan.read(packet, scale)
+        durations.read(packet)
+        current.trustsDurations = durations.isTrusted
+        upcoming?.trustsDurations = durations.isTrusted
+    }
+
+    private mutating func readForward(_ packet: PacketFacts, at host: Int64) -> Decision {
+        note(packet)
         filling.horizon = max(filling.horizon, packet.decodeTime)
         if packet.isKey {
             if run.skipsToKey { (run.skipsToKey, run.skipsLeading) = (false, true) }
@@ -278,16 +234,14 @@ extension Playback {
 
     /// Gathers a group of pictures, up to the first packet that no picture of it needs.
     private mutating func scan(_ packet: PacketFacts) {
-        plan.read(packet, scale)
-        if packet.isKey, packet.time > run.groupKey, packet.time >= run.groupEnd || run.groupEnd == .max {
-            // Pictures behind it in decoding order may precede it.
-            run.sawNextKey = true
-            run.group.append(packet)
-        } else if run.sawNextKey, packet.time >= min(run.groupEnd, run.group.last { $0.isKey }?.time ?? .max) {
-            planGroup()
-        } else {
-            run.group.append(packet)
+        note(packet)
+        if let next = run.nextKey {
+            // Pictures behind the key frame in decoding order may precede it.
+            guard packet.time < min(run.groupEnd, next) else { return planGroup() }
+        } else if packet.isKey, packet.time > run.groupKey, packet.time >= run.groupEnd || run.groupEnd == .max {
+            run.nextKey = packet.time
         }
+        run.group.append(packet)
     }
 
     private mutating func planGroup() {
@@ -295,10 +249,13 @@ extension Playback {
         let shown = packets.filter { $0.isShown && $0.time < run.groupEnd }.map(\.time)
         let first = scale.nanoseconds(shown.min() ?? 0)
         let last = scale.nanoseconds(min(run.groupEnd, packets.map { $0.time &+ $0.duration }.max() ?? 0))
+        // The pictures that were decoded last may be of another size.
+        let largest = packets.reduce(0) { max($0, $1.time < run.groupEnd ? $1.pictureBytes : 0) }
+        run.pictureBytes = largest > 0 ? largest : max(1, pictureBytes)
         let planned = ReversePlan(
-            packets, before: run.groupEnd, capacity: partCapacity, cost: plan.cost,
-            available: Double(max(0, last - first)) / speed, highest: plan.highestLevel)
-        (run.parts, run.thinning) = (planned.parts, planned.thinning)
+            packets, before: run.groupEnd, capacity: max(1, bounds.reverseBytes / 2 / run.pictureBytes),
+            cost: plan.cost, available: Double(max(0, last - first)) / speed, highest: plan.highestLevel)
+        (run.parts, run.thinning) = (planned.parts[...], planned.thinning)
         counts.skipped += planned.skipped
         if run.parts.isEmpty { nextGroup() } else { run.state = .nextPart }
     }
@@ -342,7 +299,7 @@ extension Playback {
             return
         }
         filling.closePart()
-        if !run.parts.isEmpty { run.parts.removeFirst() }
+        _ = run.parts.popFirst()
         if run.parts.isEmpty { nextGroup() } else { run.state = .nextPart }
     }
 
@@ -385,8 +342,9 @@ extension Playback {
         return isAdded
     }
 
-    /// No picture comes of a packet.
+    /// No picture comes of a packet: it is damaged, or the decoder refuses it.
     mutating func didLose(_ id: UInt64) {
+        counts.lost += 1
         current.lose(id)
         upcoming?.lose(id)
     }

@@ -38,6 +38,10 @@ public struct OutputCounts: Hashable, Sendable {
     public var dropped = 0
     /// Pictures that were not decoded, because the machine or the display is too slow for them.
     public var skipped = 0
+    /// Packets of which no picture came: damaged ones, and such as the decoder refuses.
+    ///
+    /// The frame before stays.
+    public var lost = 0
     /// Pictures that were converted.
     public var converted = 0
     /// How often a session continued in another process.
@@ -96,6 +100,7 @@ struct Playback<Picture> {
     var upcoming: FrameQueue<Picture>?
     var run: DecodeRun
     var plan = DecodePlan()
+    var durations = DurationTrust()
     var lastNumber = 0
     var nextID: UInt64 = 1
     /// The first and the last time of the stream, once they are known.
@@ -163,7 +168,9 @@ struct Playback<Picture> {
     /// Another stretch of play.
     mutating func stretch() -> FrameQueue<Picture> {
         lastNumber += 1
-        return FrameQueue(number: lastNumber, direction: direction)
+        var next = FrameQueue<Picture>(number: lastNumber, direction: direction)
+        next.trustsDurations = durations.isTrusted
+        return next
     }
 
     /// The stretch with which a loop begins again.
