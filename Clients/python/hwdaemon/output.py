@@ -75,7 +75,8 @@ class VideoOutput:
 
     A session of the daemon decodes ahead, another one converts the frame that is shown next and the one behind it. The frame of a
     time is the last one at or before it, with a tolerance of 0.1 ms. Within an epoch no frame is given twice, and none behind a
-    later one; a seek begins another epoch. Time stands at the start and after a seek until the first frame is given.
+    later one (in reverse, before an earlier one); a seek, another direction and each lap of a loop begin another. Time stands at
+    the start, after a seek and after a change of direction until the first frame is given.
 
     Any thread may call any method. Where a session's process fails, another continues, three times; the picture stands for that
     time.
