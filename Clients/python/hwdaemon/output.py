@@ -9,9 +9,11 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Type, Union
 
-from ._core.output import OutputEngine, OutputState
-from ._core.playback import MAX_RATE, ONE, OutputCounts, QueuedFrame
+from ._core.output import OutputEngine
+from ._core.playback import OutputCounts, QueuedFrame
+from ._core.shared import OutputState
 from ._core.source import FileSource
+from ._core.timing import MAX_RATE, ONE, RefreshGrid
 from .daemon import Daemon, default_daemon
 from .errors import refused
 from .formats import fourcc
@@ -73,7 +75,8 @@ class VideoOutput:
 
     A session of the daemon decodes ahead, another one converts the frame that is shown next and the one behind it. The frame of a
     time is the last one at or before it, with a tolerance of 0.1 ms. Within an epoch no frame is given twice, and none behind a
-    later one; a seek begins another epoch. Time stands at the start and after a seek until the first frame is given.
+    later one (in reverse, before an earlier one); a seek, another direction and each lap of a loop begin another. Time stands at
+    the start, after a seek and after a change of direction until the first frame is given.
 
     Any thread may call any method. Where a session's process fails, another continues, three times; the picture stands for that
     time.
@@ -85,7 +88,7 @@ class VideoOutput:
     @classmethod
     def open(
         cls, path: Union[str, "os.PathLike[str]"], format: Union[str, Mapping[str, str], None] = "rgba16f", clock: str = "host", *,
-        hardware: Optional[bool] = None, daemon: Optional[Daemon] = None
+        hardware: Optional[bool] = None, daemon: Optional[Daemon] = None, display_interval: Optional[float] = None
     ) -> "VideoOutput":
         """Opens the first video of a file; the output stands at time 0 until `play`.
 
@@ -94,17 +97,21 @@ class VideoOutput:
           half floats of Display P3. None gives the decoder's own pictures.
         - clock: "host" is time.monotonic(); "manual" begins at 0 and stands until `copy_frame` is called with another time.
         - hardware: as of DecompressionSession.
+        - display_interval: seconds from one refresh to the next: host times are put on its grid, so that their jitter gives no
+          frame twice and leaves out none.
 
         Raises ValueError for a file without HEVC, and ParameterError for one without times, an unknown format or clock;
         ModuleNotFoundError without PyAV and numpy; PyAV's errors for files; a session's errors.
         """
         if clock not in ("host", "manual"):
             raise refused(f'the clock is "host" or "manual", not {clock!r}')
+        if display_interval is not None and not 1e-6 <= display_interval <= 3600:
+            raise refused(f"the display's interval is {display_interval} s, not 1e-6 to 3600")
         if format is not None:
             fourcc(format if isinstance(format, str) else format.get("pixel_format", ""))
         source = FileSource(path)
         try:
-            state = OutputState(source, clock == "manual")
+            state = OutputState(source, clock == "manual", None if display_interval is None else RefreshGrid(display_interval))
             engine = OutputEngine(state, source, format, hardware, daemon or default_daemon())
         except BaseException:
             source.close()
@@ -117,24 +124,44 @@ class VideoOutput:
     # Commands.
 
     def play(self, rate: float = 1) -> None:
-        """Plays from the present position on, at 0 to 2 times real time; greater rates are limited to 2, and 0 is `pause`.
+        """Plays from the present position on, at -2 to 2 times real time; greater rates are limited to these, and 0 is `pause`.
 
-        Raises ParameterError for a negative rate: play in reverse is not supported.
+        Another direction begins another epoch. In reverse, two parts of a group of pictures wait in this process's memory, 512 MB
+        at most. Raises ParameterError for a rate that is no number.
         """
-        if not math.isfinite(rate) or rate < 0:
-            raise refused(f"the rate is {rate}, not 0 to 2: play in reverse is not supported")
+        if not math.isfinite(rate):
+            raise refused(f"the rate is {rate}, not -2 to 2")
         with self._state.changed as playback:
-            playback.map.set_rate(min(MAX_RATE, round(rate * ONE)), self._state.now())
+            playback.play(max(-MAX_RATE, min(MAX_RATE, round(rate * ONE))), self._state.now())
 
     def pause(self) -> None:
         """Stops time; a seek still shows its frame."""
         self.play(0)
 
-    def seek(self, t: float) -> None:
-        """Goes to a time, in seconds of the item's time; the rate stays. Times before 0 are 0; behind the end there is no frame."""
-        nanoseconds = _nanoseconds(t)
+    def seek(self, t: float, *, key: bool = False, tolerance: float = 0) -> None:
+        """Goes to a time, in seconds of the item's time; the rate stays. Times before 0 are 0; behind the end there is no frame.
+
+        - key: to the last key frame at or before the time, which is fastest.
+        - tolerance: to a key frame that is at most so many seconds away, the one before the time first; else to the time.
+
+        Raises ParameterError for times that are no numbers, and a tolerance below 0.
+        """
+        nanoseconds, near = _nanoseconds(t), _nanoseconds(tolerance)
+        if near < 0:
+            raise refused(f"the tolerance is {tolerance}")
         with self._state.changed as playback:
-            playback.seek(nanoseconds)
+            playback.seek(nanoseconds, None if key else playback.ticks(near))
+
+    @property
+    def loop(self) -> bool:
+        """Whether the video begins again at its end, in reverse at its start, without a gap; each lap is another epoch."""
+        with self._state.looked as playback:
+            return playback.loops
+
+    @loop.setter
+    def loop(self, loops: bool) -> None:
+        with self._state.changed as playback:
+            playback.loop(bool(loops))
 
     @property
     def rate(self) -> float:
@@ -147,7 +174,7 @@ class VideoOutput:
     def item_time(self, host_time: Optional[float] = None) -> float:
         """The item time of a host time, both in seconds; it stands during a seek."""
         with self._state.looked as playback:
-            return playback.map.at(self._state.now() if host_time is None else _nanoseconds(host_time)) / 1e9
+            return playback.item(self._state.now() if host_time is None else _nanoseconds(host_time)) / 1e9
 
     def copy_frame(self, host_time: Optional[float] = None, wait: float = 0) -> Optional[VideoFrame]:
         """The frame of a host time, which counts as given then; None where there is none, and `reason` tells why.
@@ -172,7 +199,7 @@ class VideoOutput:
 
     @property
     def epoch(self) -> int:
-        """How many seeks there were."""
+        """How many seeks, changes of direction and laps of a loop there were."""
         with self._state.looked as playback:
             return playback.epoch
 

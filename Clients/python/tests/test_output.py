@@ -13,70 +13,11 @@ from fractions import Fraction
 
 import hwdaemon
 import hwdaemon._core.output
-from hwdaemon._core.playback import ONE, Playback
 
 from .support import daemon, ffmpeg
 
 #: Seconds for a picture; tests that pass wait much shorter.
 LONG = 60
-
-
-class TimingTests(unittest.TestCase):
-    """The choice of frames, without sessions: cadences of the table in the contract, computed by exact fractions."""
-
-    def cadence(self, rate, display, seconds=10, speed=1):
-        """How many frames stay for how many refreshes, and how many are left out."""
-        unit = 1 / (rate * 1000)
-        playback = Playback(unit, 0)
-        count = int(seconds * rate * speed) + 1
-        for number in range(count):
-            playback.add(number * 1000, 1000, number)
-        playback.complete()
-        playback.map.set_rate(speed * ONE, 0)
-        shown = []
-        for refresh in range(int(seconds * display)):
-            frame, _ = playback.frame(int(refresh * 1_000_000_000 / display), False)
-            shown.append(frame.shown if frame is not None else shown[-1])
-        self.assertEqual(shown, sorted(shown))
-        runs = collections.Counter(collections.Counter(shown).values())
-        return dict(runs), playback.counts.dropped
-
-    def ideal(self, rate, display, seconds=10):
-        tolerance = Fraction(1, 10_000)
-        shown = [int((Fraction(refresh) / display + tolerance) * rate) for refresh in range(int(seconds * display))]
-        return dict(collections.Counter(collections.Counter(shown).values()))
-
-    def test_cadences(self):
-        ntsc = Fraction(1000, 1001)
-        for rate in (24 * ntsc, Fraction(24), Fraction(25), 30 * ntsc, Fraction(30), Fraction(50), 60 * ntsc, Fraction(60)):
-            for display in (Fraction(60), 60 * ntsc, Fraction(144)):
-                self.assertEqual(self.cadence(rate, display)[0], self.ideal(rate, display), f"{rate} at {display}")
-
-    def test_twice_the_rate(self):
-        self.assertEqual(self.cadence(Fraction(24), Fraction(60), speed=2)[0], {1: 360, 2: 120})
-        runs, dropped = self.cadence(Fraction(60), Fraction(60), speed=2)
-        self.assertEqual((runs, dropped), ({1: 600}, 599))
-
-
-    def test_what_is_left_out(self):
-        playback = Playback(Fraction(1, 25), 0)
-        for number in range(3):
-            playback.add(number, 1, number)
-        playback.map.set_rate(ONE, 0)
-        host = [number * 40_000_000 for number in range(20)]
-        self.assertEqual(playback.frame(host[0], False)[0].shown, 0)
-        self.assertEqual(playback.frame(host[1], False)[0].shown, 1)
-        for number in range(3, 8):
-            playback.skip(number)
-        self.assertEqual(playback.frame(host[2], False)[0].shown, 2)
-        self.assertEqual(playback.frame(host[3], False), (None, "not decoded yet"))
-        playback.add(8, 1, 8)
-        # The frame before the gap stays through it.
-        self.assertEqual(playback.frame(host[4], False), (None, "same"))
-        self.assertEqual(playback.frame(host[9], False), (None, "not decoded yet"))
-        playback.add(9, 1, 9)
-        self.assertEqual(playback.frame(host[9], False)[0].shown, 9)
-        self.assertEqual((playback.counts.skipped, playback.counts.dropped), (5, 1))
 
 
 @unittest.skipUnless(importlib.util.find_spec("av") and importlib.util.find_spec("numpy"), "needs PyAV and numpy")
@@ -137,7 +78,7 @@ class OutputTests(unittest.TestCase):
         with self.open() as output:
             output.play()
             host, seen = 0.0, set()
-            for seek in range(1, 21):
+            for seek in range(1, 51):
                 number = choose.randrange(self.COUNT - 3)
                 output.seek(number / 25 + choose.choice((0, 0.013, 0.039)))
                 self.assertEqual(output.epoch, seek)
@@ -159,6 +100,101 @@ class OutputTests(unittest.TestCase):
                     last = shown
                 self.assertIsNotNone(last)
             self.assertEqual(output.counts.late, 0)
+
+    def play_back(self, output, first, refreshes=400):
+        shown = []
+        for refresh in range(first, first + refreshes):
+            frame = output.copy_frame(refresh / 60, LONG)
+            shown += [self.number(frame)] if frame is not None else []
+            if output.reason == "before start":
+                break
+        return shown
+
+    def test_reverse(self):
+        # Parts of five pictures and of whole groups.
+        for size in (None, 10 * 8192):
+            with self.subTest(size=size), unittest.mock.patch.object(
+                    hwdaemon._core.output, "REVERSE_BYTES", size or hwdaemon._core.output.REVERSE_BYTES), self.open() as output:
+                output.seek(2.6)
+                output.play(-1)
+                self.assertEqual(output.epoch, 2)
+                self.assertEqual(self.play_back(output, 0), list(range(65, -1, -1)))
+                self.assertEqual(output.reason, "before start")
+                # And forward again.
+                output.play(1)
+                self.assertEqual(self.number(output.copy_frame(10, LONG)), 0)
+                self.assertEqual(self.number(output.copy_frame(11, LONG)), 25)
+                output.play(-2)
+                self.assertEqual(self.number(output.copy_frame(11, LONG)), 25)
+                self.assertEqual(self.play_back(output, 661, 10), list(range(24, 15, -1)))
+                self.assertEqual(output.counts.late, 0)
+
+    def test_reverse_from_the_end(self):
+        with self.open(format=None) as output:
+            output.play(-1)
+            output.seek(60)
+            self.assertEqual(self.play_back(output, 0), list(range(149, -1, -1)))
+
+    def test_reverse_with_a_killed_worker(self):
+        with self.open(format=None) as output:
+            output.play(-1)
+            output.seek(4)
+            first = self.play_back(output, 0, 37)
+            self.kill_workers()
+            self.assertEqual(first + self.play_back(output, 37), list(range(100, -1, -1)))
+            self.assertLessEqual(output.counts.restarts, 1)
+
+    def test_a_loop(self):
+        for rate in (1, -1):
+            with self.subTest(rate=rate), self.open(format=None) as output:
+                output.loop = True
+                output.play(rate)
+                # Within a picture: at its very time, the tolerance gives the one before in reverse.
+                output.seek(5.02)
+                shown, epochs = [], []
+                for refresh in range(25 * 15):
+                    frame = output.copy_frame(refresh / 25, LONG)
+                    if frame is None:
+                        self.assertEqual((output.reason, rate), ("same", -1))
+                        continue
+                    shown.append(self.number(frame))
+                    epochs.append(frame.epoch)
+                    self.assertAlmostEqual(frame.display_time, shown[-1] / 25, delta=1e-9)
+                self.assertEqual(shown, [(125 + rate * step) % 150 for step in range(len(shown))])
+                self.assertGreaterEqual(len(shown), 25 * 15 - 1)
+                self.assertEqual(sorted(set(epochs)), list(range(epochs[0], epochs[0] + (4 if rate > 0 else 3))))
+                self.assertLess(abs(output.item_time(0 if rate < 0 else 15) - 5), 5)
+                # Without it the lap is the last one.
+                output.loop = False
+                for refresh in range(400):
+                    output.copy_frame(15 + refresh / 25, LONG)
+                    if output.reason in ("after end", "before start"):
+                        break
+                self.assertEqual(output.reason, "after end" if rate > 0 else "before start")
+
+    def test_seeks_to_key_frames(self):
+        with self.open(format=None) as output:
+            for time, options, number in (
+                    (2.5, {"key": True}, 40), (1.6, {"key": True}, 40), (1.5, {"key": True}, 0), (2.5, {"tolerance": 1}, 40),
+                    (3.1, {"tolerance": 0.2}, 80), (2.5, {"tolerance": 0.3}, 62), (0, {"tolerance": 1}, 0)):
+                with self.subTest(time=time, options=options):
+                    output.seek(time, **options)
+                    frame = output.copy_frame(0, LONG)
+                    self.assertEqual(self.number(frame), number)
+                    self.assertAlmostEqual(output.item_time(0), time if number == 62 else number / 25)
+
+    def test_coded_cadences(self):
+        for display, expected in ((60, {2: 90, 3: 60}), (Fraction(60000, 1001), {2: 90, 3: 60}), (144, {5: 36, 6: 114})):
+            with self.subTest(display=display), self.open(format=None) as output:
+                output.play()
+                shown = []
+                for refresh in range(int(6 * display)):
+                    frame = output.copy_frame(float(refresh / display), LONG)
+                    shown.append(self.number(frame) if frame is not None else shown[-1])
+                found = collections.Counter(collections.Counter(shown).values())
+                self.assertEqual(sorted(set(shown)), list(range(self.COUNT)))
+                difference = sum(abs(found[stay] - expected.get(stay, 0)) for stay in {*found, *expected})
+                self.assertLessEqual(difference, 5, f"{dict(found)}, not {expected}")
 
     def test_pause(self):
         with self.open() as output:
@@ -303,11 +339,16 @@ class OutputTests(unittest.TestCase):
         with self.assertRaisesRegex(hwdaemon.ParameterError, "unknown"):
             self.open(format="rgb565")
         with self.open() as output:
-            for rate in (-1, float("nan")):
-                with self.assertRaisesRegex(hwdaemon.ParameterError, "reverse"):
-                    output.play(rate)
+            with self.assertRaisesRegex(hwdaemon.ParameterError, "rate"):
+                output.play(float("nan"))
+            with self.assertRaisesRegex(hwdaemon.ParameterError, "tolerance"):
+                output.seek(1, tolerance=-1)
             output.play(5)
             self.assertEqual(output.rate, 2)
+            output.play(-5)
+            self.assertEqual(output.rate, -2)
+        with self.assertRaisesRegex(hwdaemon.ParameterError, "interval"):
+            self.open(display_interval=0)
 
     def test_a_file_that_ends_early(self):
         import av

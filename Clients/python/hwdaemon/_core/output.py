@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The thread of an output, which reads its file, decodes and converts, and what it shares with the output's callers."""
+"""The thread of an output, which reads its file, decodes and converts."""
 from __future__ import annotations
 
-import copy
 import math
-import os
 import select
-import threading
-import time
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ..daemon import Daemon
 from ..decompression import DecompressionSession
-from ..errors import INVALID_SESSION, Error, SessionEnded, Timeout
+from ..errors import INVALID_SESSION, SessionEnded
 from ..formats import layout
-from ..images import Image, Picture
-from ..transfer import TransferSession
-from .playback import NOT_DECODED_YET, ONE, SEEKING, Playback, QueuedFrame
+from ..images import Picture
+from .converter import Converter
+from .reverse import Part, Span, kept, read_group
+from .shared import OutputState
 from .source import FileSource, can_be_left_out, new_format
+from .timing import ONE
 
 #: Bytes of decoded pictures that wait; two pictures always may.
 QUEUE_BYTES = 256 << 20
+#: Bytes of the two parts of a group that wait in reverse: one is shown while the next is decoded.
+REVERSE_BYTES = 512 << 20
 #: Packets that the decoder has not read: as few as keep it busy, so that a seek does not wait for more.
 _PACKETS_AHEAD = 2
 #: Pictures of the decoder that stay free, so that it can work.
@@ -33,101 +33,8 @@ _MAX_LATENESS = 500_000_000
 _LEAST_LEAD = 2
 
 
-class Locked:
-    """The playback, for as long as a `with` lasts."""
-
-    def __init__(self, state: OutputState, wakes: bool) -> None:
-        self._state, self._wakes = state, wakes
-
-    def __enter__(self) -> Playback:
-        self._state.condition.acquire()
-        return self._state.playback
-
-    def __exit__(self, *_: object) -> None:
-        self._state.condition.release()
-        if self._wakes:
-            self._state.wake()
-
-
-class OutputState:
-    """What an output's callers and its thread share."""
-
-    def __init__(self, source: FileSource, is_manual: bool) -> None:
-        self.condition = threading.Condition()
-        self.playback = Playback(source.time_base, source.start)
-        self.reason: Optional[str] = None
-        self.cut_short: Optional[str] = None
-        self.converts = True
-        self.is_stopped = False
-        self.error: Optional[Exception] = None
-        self._manual: Optional[int] = 0 if is_manual else None
-        self._pipe = os.pipe()
-        for descriptor in self._pipe:
-            os.set_blocking(descriptor, False)
-
-    def __del__(self) -> None:
-        for descriptor in getattr(self, "_pipe", ()):
-            os.close(descriptor)
-
-    @property
-    def descriptor(self) -> int:
-        """Is readable after `wake`."""
-        return self._pipe[0]
-
-    @property
-    def looked(self) -> Locked:
-        return Locked(self, False)
-
-    @property
-    def changed(self) -> Locked:
-        return Locked(self, True)
-
-    def now(self) -> int:
-        return time.monotonic_ns() if self._manual is None else self._manual
-
-    def wake(self) -> None:
-        """Lets the thread look again."""
-        try:
-            os.write(self._pipe[1], b"\0")
-        except BlockingIOError:
-            pass
-
-    def clear(self) -> None:
-        try:
-            os.read(self._pipe[0], 4096)
-        except BlockingIOError:
-            pass
-
-    def stop(self) -> None:
-        self.is_stopped = True
-        self.wake()
-
-    def ask(self, host: Optional[int], wait: float) -> Optional[Tuple[QueuedFrame, int]]:
-        """The frame of a host time and its epoch."""
-        deadline = time.monotonic() + wait
-        with self.condition:
-            if host is None:
-                host = self.now()
-            elif self._manual is not None:
-                self._manual = host
-            while True:
-                if self.is_stopped:
-                    raise SessionEnded(INVALID_SESSION, "the output was closed")
-                frame, self.reason = self.playback.frame(host, self.converts, time.monotonic() < deadline)
-                self.wake()
-                if frame is not None:
-                    return frame, self.playback.epoch
-                if self.reason not in (NOT_DECODED_YET, SEEKING):
-                    return None
-                if self.error is not None:
-                    # A copy: the traceback of one that is kept would keep what its callers hold.
-                    raise copy.copy(self.error)
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    self.playback.give_up(self.reason)
-                    return None
-                # A stop wakes the thread, which wakes the callers at its end.
-                self.condition.wait(min(left, threading.TIMEOUT_MAX))
+#: A time behind every other one.
+_FAR = 1 << 62
 
 
 class OutputEngine:
@@ -136,7 +43,7 @@ class OutputEngine:
     def __init__(
         self, state: OutputState, source: FileSource, target: Union[str, Mapping[str, str], None], hardware: Optional[bool], daemon: Daemon
     ) -> None:
-        self._state, self._source, self._target = state, source, target
+        self._state, self._source = state, source
         self._hardware, self._daemon = hardware, daemon
         state.converts = target is not None
         self._format = source.format
@@ -148,8 +55,14 @@ class OutputEngine:
         self._run = -1
         self._key = source.start
         self._is_fed = self._is_read = self._skips_to_key = False
-        self._converter: Optional[TransferSession] = None
-        self._converter_key: Tuple[int, int, str] = (0, 0, "")
+        #: What is added to the file's times, which run on in a loop; and the file's end.
+        self._offset, self._span = 0, Span()
+        #: In reverse: the time behind what is decoded next, the parts of its group, and how far the first of them was read.
+        self._limit = 0
+        self._parts: List[Part] = []
+        self._place: Optional[int] = None
+        self._collected: List[Tuple[int, int, Picture]] = []
+        self._converter = None if target is None else Converter(state, target, daemon)
         self._restarts = self._highest = 0
 
     def _decode(self) -> DecompressionSession:
@@ -179,7 +92,7 @@ class OutputEngine:
         finally:
             self._decoder.close(0)
             if self._converter is not None:
-                self._converter.close(0)
+                self._converter.close()
             self._source.close()
             with state.condition:
                 if not state.is_stopped:
@@ -190,12 +103,14 @@ class OutputEngine:
         """Replaces the session whose process failed; raises its error where that has been done too often."""
         converter = self._converter
         if self._restarts >= _MAX_RESTARTS:
-            (converter if converter is not None and converter._link.ended is not None else self._decoder)._link.check()
+            if converter is not None and converter.has_ended:
+                converter.check()
+            self._decoder._link.check()
         self._restarts += 1
         with self._state.looked as playback:
             playback.counts.restarts = self._restarts
-        if converter is not None and converter._link.ended is not None:
-            self._converter = None
+        if converter is not None and converter.has_ended:
+            converter.close()
         if self._decoder._link.ended is not None:
             self._decoder = self._decode()
             self._sent, self._finishes, self._is_fed = {}, [], False
@@ -220,15 +135,18 @@ class OutputEngine:
         link = self._decoder._link
         with self._state.looked as playback:
             run, target, waiting = playback.run, playback.target, playback.waiting
-            speed = playback.map.wanted_rate / ONE
+            speed, is_reverse = abs(playback.map.wanted_rate) / ONE, playback.direction < 0
         if run != self._run:
             self._flush(None)
             self._run, self._is_read, self._skips_to_key = run, False, False
+            self._parts, self._place, self._collected = [], None, []
             try:
-                self._key = self._source.seek(target)
+                self._begin()
             except Exception as error:
                 self._end(str(error))
             return True
+        if is_reverse:
+            return self._step_back(waiting)
         if self._is_read or len(link._in_flight) > _PACKETS_AHEAD or waiting >= self._ahead(speed):
             return False
         try:
@@ -236,39 +154,146 @@ class OutputEngine:
         except Exception as error:
             self._end(str(error))
             return True
-        if packet is None:
-            self._end(None)
-        else:
+        if packet is not None:
+            if not packet.is_discard:
+                self._span.add(packet.pts, packet.duration or 0)
             self._send(packet)
+        elif not self._next_lap(1):
+            self._end(None)
         return True
+
+    def _begin(self) -> None:
+        """Goes to where a stretch of play begins."""
+        with self._state.looked as playback:
+            run, target, tolerance = playback.run, playback.target, playback.tolerance
+            self._offset = playback.laps(target) * playback.length if playback.loops else playback.lap * playback.length
+        self._span = Span()
+        target -= self._offset
+        self._key = self._source.seek(target)
+        if tolerance != 0:
+            landed: Optional[int] = self._key
+            if tolerance is not None and abs(self._key - target) > tolerance:
+                landed = self._source.key_after(target, target + tolerance)
+                self._key = self._source.seek(target if landed is None else landed)
+            if landed is not None:
+                target = landed
+                with self._state.looked as playback:
+                    playback.land(run, landed)
+        self._limit = target + 1
+
+    def _next_lap(self, direction: int) -> bool:
+        """Continues at the other end of the file in a loop; false where it is not to."""
+        end = self._span.end
+        with self._state.looked as playback:
+            if end is not None:
+                playback.measure(end)
+            if not playback.loops or playback.run != self._run or direction > 0 and (end is None or playback.length <= 0):
+                return False
+            length = playback.length
+        if direction > 0:
+            self._flush(None)
+            self._key = self._source.seek(self._source.start)
+            self._offset += length
+        elif length > 0:
+            self._limit = self._source.start + length
+            self._offset -= length
+        else:
+            return False
+        self._span = Span()
+        return True
+
+    def _step_back(self, waiting: int) -> bool:
+        """Sends the next packet of play in reverse; false if nothing is to be done."""
+        if self._is_read or len(self._decoder._link._in_flight) > _PACKETS_AHEAD:
+            return False
+        try:
+            if self._place is not None:
+                return self._read_part(self._place)
+            capacity = max(1, REVERSE_BYTES // 2 // self._picture_bytes())
+            if not self._parts:
+                self._read_group(capacity)
+            elif waiting and waiting + len(self._parts[0].times) > 2 * capacity:
+                return False
+            else:
+                self._key = self._source.seek(self._key)
+                self._place = 0
+        except SessionEnded:
+            raise
+        except Exception as error:
+            self._end(str(error))
+        return True
+
+    def _read_group(self, capacity: int) -> None:
+        if self._limit <= self._source.start:
+            self._measure_end()
+            if not self._next_lap(-1):
+                self._end(None)
+                return
+        group = read_group(self._source, self._limit, capacity)
+        self._key, self._parts = group.key, group.parts
+        if group.end is not None:
+            with self._state.looked as playback:
+                playback.measure(group.end)
+        # A group may have no picture that is shown; its key frame is the limit in any case.
+        self._limit = min(group.key, self._limit - 1)
+
+    def _measure_end(self) -> None:
+        """In a loop in reverse the file's end must be known."""
+        with self._state.looked as playback:
+            if not playback.loops or playback.length > 0:
+                return
+        end = read_group(self._source, _FAR, 1).end
+        with self._state.looked as playback:
+            if end is not None:
+                playback.measure(end)
+
+    def _read_part(self, place: int) -> bool:
+        part = self._parts[0]
+        if place > part.packets:
+            # The decoder returns its pictures.
+            return False
+        packet = self._source.next() if place < part.packets else None
+        if packet is None:
+            self._place = part.packets + 1
+            self._flush(self._run)
+            return True
+        self._place = place + 1
+        if packet.pts >= self._key:
+            self._decode_packet(packet, hides=bool(packet.is_discard) or packet.pts not in part.times)
+        return True
+
+    def _picture_bytes(self) -> int:
+        created = self._decoder._link.created
+        return layout(created.pixel_format, created.width, created.height).size
 
     def _ahead(self, speed: float) -> int:
         """Pictures that are decoded ahead: a tenth of a second, three at least, and no more than the decoder and the bound admit."""
-        created = self._decoder._link.created
-        size = layout(created.pixel_format, created.width, created.height).size
+        created, size = self._decoder._link.created, self._picture_bytes()
         wanted = max(3, math.ceil(0.1 * min(1000.0, self._source.rate) * max(1.0, speed)))
         return max(2, min(wanted, created.max_frames_in_flight - _CREDITS_LEFT, QUEUE_BYTES // size))
 
     def _send(self, packet: Any) -> None:
         state = self._state
-        is_key, pts, duration = bool(packet.is_keyframe), int(packet.pts), max(0, packet.duration or 0)
-        data = bytes(packet)
+        is_key, pts = bool(packet.is_keyframe), int(packet.pts)
         with state.looked as playback:
             if is_key and self._skips_to_key:
                 self._skips_to_key, self._key = False, pts
-            elif not is_key and playback.is_strained and self._is_left_out(data, playback.lateness(pts, state.now()), playback.lead(state.now())):
-                playback.skip(pts)
+            elif not is_key and playback.is_strained and self._is_left_out(
+                    bytes(packet), playback.lateness(pts + self._offset, state.now()), playback.lead(state.now())):
+                playback.skip(pts + self._offset)
                 return
         # Leading pictures may refer to what is not decoded.
-        if pts < self._key:
-            return
+        if pts >= self._key:
+            self._decode_packet(packet, hides=bool(packet.is_discard))
+
+    def _decode_packet(self, packet: Any, hides: bool) -> None:
         changed = new_format(packet)
         if changed is not None and changed != self._format:
             self._decoder.change_format(changed)
             self._format = changed
         self._is_fed = True
-        hides = bool(packet.is_discard)
-        number = self._decoder.send(data, pts, duration, do_not_output=hides)
+        number = self._decoder.send(
+            bytes(packet), int(packet.pts) + self._offset, max(0, packet.duration or 0), do_not_output=hides)
         if not hides:
             self._sent[number] = self._run
 
@@ -295,12 +320,24 @@ class OutputEngine:
         """The file has no more packets, or fails."""
         self._is_read = True
         self._state.cut_short = fault or self._state.cut_short
+        if self._span.end is not None:
+            with self._state.looked as playback:
+                if playback.run == self._run and playback.direction > 0:
+                    playback.measure(self._span.end)
+        self._place = None
         self._flush(self._run)
 
     def _complete(self, run: int) -> None:
         with self._state.looked as playback:
-            if playback.run == run:
+            if playback.run != run:
+                return
+            if self._place is None:
                 playback.complete()
+                return
+            for time, duration, picture in self._collected:
+                playback.add(time, duration, picture)
+        self._collected, self._place = [], None
+        del self._parts[0]
 
     # Pictures.
 
@@ -332,46 +369,18 @@ class OutputEngine:
         if run is None or picture.pts is None:
             return
         with self._state.looked as playback:
-            if playback.run == run:
+            if playback.run != run:
+                return
+            if playback.direction > 0:
                 playback.add(picture.pts, picture.duration, picture)
-
-    # Conversion.
+                return
+        self._collected.append((picture.pts, picture.duration, kept(picture)))
 
     def _convert(self) -> bool:
         """Converts what is shown next; false if nothing was done."""
-        if self._target is None:
+        if self._converter is None:
             return False
-        is_busy = False
         with self._state.looked as playback:
             expected = playback.expected(self._state.now())
             wanted = [(frame, frame.picture) for frame in expected if frame.shown is None and frame.error is None]
-        for frame, picture in wanted[:1]:
-            is_busy = self._convert_one(frame, picture) or is_busy
-        return is_busy
-
-    def _convert_one(self, frame: QueuedFrame, picture: Picture) -> bool:
-        assert self._target is not None
-        key = (picture.width, picture.height, picture.pixel_format)
-        error: Optional[Exception] = None
-        shown: Optional[Image] = None
-        try:
-            if self._converter is None or self._converter_key != key:
-                if self._converter is not None:
-                    self._converter.close(0)
-                self._converter = None
-                self._converter = TransferSession(key[0], key[1], key[2], self._target, daemon=self._daemon)
-                self._converter_key = key
-            try:
-                # An app that keeps all frames gets no more of them; the decoder is not to wait for that.
-                number = self._converter.submit(picture, picture.color, 0.05)
-            except Timeout:
-                return False
-            shown = self._converter.result(number)
-        except SessionEnded:
-            raise
-        except Error as fault:
-            error = fault
-        with self._state.looked as playback:
-            frame.shown, frame.error = shown, error
-            playback.counts.converted += shown is not None
-        return True
+        return bool(wanted) and self._converter.convert(*wanted[0])

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, List, Optional, Tuple
 
-#: Rates are integers in millionths.
-ONE = 1_000_000
-MAX_RATE = 2 * ONE
+from .timing import ONE, RefreshGrid, TimeMap
+
 #: Frames are shown this much before their time, in nanoseconds: what jitter and rounded times need.
 TOLERANCE = 100_000
 #: A picture that is later than its own time is shown only if none was for this long, in nanoseconds.
@@ -43,42 +42,6 @@ class OutputCounts:
     restarts: int = 0
 
 
-class TimeMap:
-    """Item times of host times: an anchor of both, and a rate between them."""
-
-    def __init__(self) -> None:
-        self.rate = 0
-        self.host = self.item = 0
-        #: Whether the item time stands until the first frame is given.
-        self.is_held = True
-        self._held_rate = 0
-
-    def at(self, host: int) -> int:
-        """The item time of a host time, rounded down."""
-        return self.item + (host - self.host) * self.rate // ONE
-
-    @property
-    def wanted_rate(self) -> int:
-        """The rate that was asked for, in force or not."""
-        return self._held_rate if self.is_held else self.rate
-
-    def set_rate(self, rate: int, host: int) -> None:
-        if self.is_held:
-            self._held_rate = rate
-        else:
-            self.host, self.item, self.rate = host, self.at(host), rate
-
-    def hold(self, item: int) -> None:
-        """Goes to an item time and stands there until `start`."""
-        self._held_rate = self.wanted_rate
-        self.is_held, self.rate, self.item = True, 0, item
-
-    def start(self, host: int) -> None:
-        """Ends a hold: the item time at which it stands is that of the host time."""
-        if self.is_held:
-            self.is_held, self.rate, self.host = False, self._held_rate, host
-
-
 class QueuedFrame:
     """A decoded picture that waits for its time."""
 
@@ -95,14 +58,26 @@ class QueuedFrame:
 
 
 class Playback:
-    """The decoded frames of one stretch of play after another; a seek begins another."""
+    """The decoded frames of one stretch of play after another; a seek and a change of direction begin another.
 
-    def __init__(self, time_base: Fraction, start: int) -> None:
+    In a loop times run on, by the video's length from lap to lap: `base` is the time in the file.
+    """
+
+    def __init__(self, time_base: Fraction, start: int, grid: Optional[RefreshGrid] = None) -> None:
         self.time_base = time_base
         #: The first time of the stream, and the time behind its last picture once that is known.
         self.start = start
         self.end: Optional[int] = None
         self.map = TimeMap()
+        self.grid = grid
+        #: 1, or -1 in reverse.
+        self.direction = 1
+        self.loops = False
+        #: Ticks of a lap, once the video was read to its end; 0 before. And the lap of the frame that was given last.
+        self.length = 0
+        self.lap = 0
+        #: How far a seek may land from its time, in ticks; None: on the key frame at or before it.
+        self.tolerance: Optional[int] = 0
         self.epoch = 0
         #: Counts the stretches of decoding: pictures of earlier ones are not taken.
         self.run = 0
@@ -124,7 +99,7 @@ class Playback:
         self._shown_at: Optional[int] = None
         #: When the display asked last, and how far apart its questions are.
         self._refresh: Optional[int] = None
-        self._interval = 16_666_667
+        self._interval = 16_666_667 if grid is None else grid.interval
 
     def ticks(self, nanoseconds: int) -> int:
         """The last tick at or before a time; exact, so that comparing ticks is comparing times."""
@@ -135,16 +110,76 @@ class Playback:
         return -(-ticks * self.time_base.numerator * 1_000_000_000 // self.time_base.denominator)
 
     def _tick(self, item: int) -> int:
-        return self.ticks(item + TOLERANCE)
+        # In reverse, too, a seek shows the frame of the time itself first.
+        is_back = self.direction < 0 and not self.map.is_held
+        return self.ticks(item - TOLERANCE if is_back else item + TOLERANCE)
+
+    def laps(self, time: int) -> int:
+        """The lap that a time is in, from 0; less in reverse."""
+        return (time - self.start) // self.length if self.length > 0 else 0
+
+    def base(self, time: int) -> int:
+        """The time in the file."""
+        return time - self.laps(time) * self.length
+
+    def item(self, host: int) -> int:
+        """The item time of a host time, in the file."""
+        item = self.map.at(host)
+        laps = self.laps(self.ticks(item)) if self.loops else 0
+        return item - (self.nanoseconds(self.start + laps * self.length) - self.nanoseconds(self.start))
 
     # Commands.
 
-    def seek(self, item: int) -> None:
+    def seek(self, item: int, tolerance: Optional[int] = 0) -> None:
         item = max(0, item)
         if self.end is not None:
-            item = min(item, self.nanoseconds(self.end))
+            # Behind the end the last picture is the first one in reverse.
+            item = min(item, self.nanoseconds(self.end if self.direction > 0 else self.end - 1))
         self.map.hold(item)
+        self._flush(item, tolerance)
+
+    def play(self, rate: int, host: int) -> None:
+        """Another rate; a change of direction begins another epoch, in which time stands until its first frame is given."""
+        direction = -1 if rate < 0 else 1 if rate > 0 else self.direction
+        if direction == self.direction:
+            self.map.set_rate(rate, host)
+            return
+        item = max(0, self.item(host))
+        if self.end is not None:
+            item = min(item, self.nanoseconds(self.end if direction > 0 else self.end - 1))
+        self.direction = direction
+        self.map.set_rate(rate, host)
+        # A seek that has shown no frame yet stays as it is.
+        tolerance = self.tolerance if self.map.is_held else 0
+        self.map.hold(item)
+        self._flush(item, tolerance)
+
+    def loop(self, loops: bool) -> None:
+        """Whether the video begins again at its end; frames of other laps are decoded no more."""
+        if loops == self.loops:
+            return
+        self.loops, self.is_complete = loops, False
+        self.frames = [frame for frame in self.frames if self.laps(frame.time) == self.lap]
+        self.replay()
+
+    def measure(self, end: int) -> None:
+        """The file was read to its end."""
+        self.end = end
+        self.length = max(0, end - self.start)
+        last = self.nanoseconds(end - 1)
+        if self.direction < 0 and self.map.is_held and self.map.item > last and not self.lap:
+            self.map.hold(last)
+
+    def land(self, run: int, time: int) -> None:
+        """A seek lands at another time than its own."""
+        if self.run == run and self.map.is_held:
+            self.map.hold(self.nanoseconds(time))
+            self.target = self._asked = time
+
+    def _flush(self, item: int, tolerance: Optional[int]) -> None:
         self.epoch += 1
+        self.lap = 0
+        self.tolerance = tolerance
         self._given = self._shown_at = None
         self.frames = []
         self._begin(self._tick(item))
@@ -156,9 +191,13 @@ class Playback:
         """Decodes again what a failed process had not returned; the frames that wait stay."""
         if self.is_complete:
             return
-        known = self.frames[-1].time if self.frames else self._given
-        self._begin(self.target if known is None else known)
-        self.known = known
+        known = self._given
+        if self.frames:
+            known = self.frames[-1 if self.direction > 0 else 0].time
+        # In reverse parts are whole, so that decoding begins before the first picture that is known.
+        self._begin(self.target if known is None else known if self.direction > 0 else known - 1)
+        self.known = known if self.direction > 0 else None
+        self.tolerance = 0
 
     def _begin(self, target: int) -> None:
         self.run += 1
@@ -176,13 +215,17 @@ class Playback:
     def add(self, time: int, duration: int, picture: Any) -> None:
         if self.known is not None and time <= self.known:
             return
-        if self._given is not None and time <= self._given:
+        if not self._is_new(time):
             self.counts.dropped += 1
             return
         frame = QueuedFrame(time, max(0, duration), picture)
         self.frames.insert(bisect.bisect_right([other.time for other in self.frames], time), frame)
         if self._asked is not None:
             self._discard(self._asked)
+
+    def _is_new(self, time: int) -> bool:
+        """Whether a picture lies on the side of the play direction of what was given last."""
+        return self._given is None or (time > self._given if self.direction > 0 else time < self._given)
 
     def skip(self, time: int) -> None:
         """A picture is left out."""
@@ -193,6 +236,8 @@ class Playback:
     def complete(self) -> None:
         """No packet follows, and every picture is there."""
         self.is_complete = True
+        if self.direction < 0 or self.end is not None:
+            return
         if not self.frames:
             last = self.start if self._given is None else self._given
             self.end = last + 1
@@ -204,7 +249,8 @@ class Playback:
 
     def lateness(self, time: int, host: int) -> int:
         """How much after its time a packet is read, in nanoseconds of the item's time."""
-        return 0 if self.map.is_held or not self.map.rate else self.map.at(host) - self.nanoseconds(time)
+        late = self.map.at(host) - self.nanoseconds(time)
+        return 0 if self.map.is_held or not self.map.rate else late * self.direction
 
     def lead(self, host: int) -> int:
         """Pictures that wait for a later time than that of the host."""
@@ -222,17 +268,21 @@ class Playback:
         if index < 0:
             return False
         frame = self.frames[index]
-        # Decoders return pictures in the order of their times.
-        return self.is_complete or index + 1 < len(self.frames) or time < frame.time + frame.duration
+        # Decoders return pictures in the order of their times; in reverse they come in whole parts.
+        return self.direction < 0 or self.is_complete or index + 1 < len(self.frames) or time < frame.time + frame.duration
 
     def _outside(self, time: int) -> Optional[str]:
-        if self.end is not None and time >= self.end:
+        passed = self.lap * self.length
+        # In reverse a seek behind the end shows the last picture.
+        can_be_after = not self.loops and (self.direction > 0 or not self.map.is_held)
+        if self.end is not None and time >= self.end + passed and can_be_after:
             return AFTER_END
-        return BEFORE_START if time < self.start else None
+        is_before = time < self.start + passed and not (self.loops and (self.direction < 0 or self.lap))
+        return BEFORE_START if is_before else None
 
     def _is_overdue(self, index: int, host: int) -> bool:
         """Whether the latest picture is better than none: the machine is too slow, and none was shown for long."""
-        if not self.is_strained or index < 0 or self.frames[index].picture is None:
+        if self.direction < 0 or not self.is_strained or index < 0 or self.frames[index].picture is None:
             return False
         return self._shown_at is not None and host - self._shown_at >= LATE_LIMIT
 
@@ -241,7 +291,9 @@ class Playback:
 
         Raises the error of a picture that could not be converted, which counts as given, too.
         """
-        if self._refresh is not None and 0 < host - self._refresh < 200_000_000:
+        if self.grid is not None:
+            host = self.grid.snap(host)
+        elif self._refresh is not None and 0 < host - self._refresh < 200_000_000:
             self._interval = host - self._refresh
         self._refresh = host
         time = self._tick(self.map.at(host))
@@ -260,12 +312,12 @@ class Playback:
         index = self._index(time)
         if not self._is_settled(index, time) and (waits or not self._is_overdue(index, host)):
             # A clock that jumped back.
-            if self._given is not None and time < self._given:
+            if self._given is not None and (time < self._given if self.direction > 0 else time > self._given):
                 return None, SAME
             self._discard(time)
             return self._missing()
         frame = self.frames[index]
-        if frame.picture is None or self._given is not None and frame.time <= self._given:
+        if frame.picture is None or not self._is_new(frame.time):
             return None, SAME
         if needs_conversion and frame.shown is None and frame.error is None:
             return self._missing()
@@ -278,6 +330,9 @@ class Playback:
         frame.picture = frame.shown = None
         self._given = frame.time
         self._discard(time)
+        lap = self.laps(frame.time)
+        self.epoch += abs(lap - self.lap)
+        self.lap = lap
         self.map.start(host)
         if frame.error is not None:
             raise frame.error
@@ -290,7 +345,7 @@ class Playback:
 
     def _is_late(self, frame: QueuedFrame, time: int) -> bool:
         """Whether a picture that was left out belongs to the time, and an earlier question could have had this one."""
-        if self._asked is None or self._asked < frame.time:
+        if self.direction < 0 or self._asked is None or self._asked < frame.time:
             return False
         return any(frame.time < skipped <= time for skipped in self._skipped)
 
@@ -303,7 +358,11 @@ class Playback:
     def _discard(self, time: int) -> None:
         """Forgets what lies before the frame of a time."""
         index = self._index(time)
-        if index > 0:
+        if self.direction < 0:
+            passed = self.frames[index + 1 :]
+            self.counts.dropped += sum(frame.picture is not None for frame in passed)
+            del self.frames[index + 1 :]
+        elif index > 0:
             self._drop(index)
             del self._skipped[: bisect.bisect_left(self._skipped, self.frames[0].time)]
 
@@ -328,7 +387,6 @@ class Playback:
             if len(found) == 2 or self._outside(time) is not None or not is_chosen:
                 continue
             frame = self.frames[index]
-            is_new = self._given is None or frame.time > self._given
-            if frame.picture is not None and is_new and frame not in found:
+            if frame.picture is not None and self._is_new(frame.time) and frame not in found:
                 found.append(frame)
         return found

@@ -81,6 +81,15 @@ class FileSource:
         key = self._next_key()
         return self.start if key is None else int(key.pts)
 
+    def key_after(self, time: int, limit: int) -> Optional[int]:
+        """The time of the next key frame behind a time, up to a limit; reads packets, so that a `seek` must follow."""
+        packet = self.next()
+        while packet is not None and (packet.dts is None or packet.dts <= limit):
+            if packet.is_keyframe and time < packet.pts <= limit:
+                return int(packet.pts)
+            packet = self.next()
+        return None
+
     def close(self) -> None:
         self._file.close()
 

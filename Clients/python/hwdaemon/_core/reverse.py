@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Play in reverse: a group of pictures is decoded in parts, the last part first."""
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from ..formats import layout
+from ..images import Picture
+from .memory import Memory
+from .source import FileSource
+
+
+class Part(NamedTuple):
+    """One run of the decoder, from the key frame to the last packet that a picture of the part needs."""
+
+    #: Its pictures' times, ascending.
+    times: Tuple[int, ...]
+    #: Packets from the key frame on.
+    packets: int
+
+
+class Group(NamedTuple):
+    #: The time of its key frame.
+    key: int
+    #: The last one first.
+    parts: List[Part]
+    #: The time behind the last picture, where the file was read to its end.
+    end: Optional[int]
+
+
+def parts(times: List[Optional[int]], key: int, end: int, capacity: int) -> List[Part]:
+    """Parts of a group.
+
+    - times: of its packets in decoding order; None for one that is not shown.
+    - end: the time of the picture behind.
+    - capacity: pictures that a part may have.
+    """
+    shown = sorted({time for time in times if time is not None and key <= time < end})
+    places = {time: place for place, time in enumerate(times)}
+    found = []
+    for upper in range(len(shown), 0, -capacity):
+        part = tuple(shown[max(0, upper - capacity) : upper])
+        found.append(Part(part, 1 + max(places[time] for time in part)))
+    return found
+
+
+def read_group(source: FileSource, end: int, capacity: int) -> Group:
+    """Reads the last group of pictures that has one before a time."""
+    key = source.seek(end - 1)
+    times: List[Optional[int]] = []
+    span = Span()
+    next_key: Optional[int] = None
+    while True:
+        packet = source.next()
+        if packet is None:
+            return Group(key, parts(times, key, end, capacity), span.end)
+        # What follows a later key frame in both orders is no part of the group, nor is what is decoded behind its end.
+        if next_key is not None and packet.pts > next_key or packet.dts is not None and packet.dts >= end:
+            return Group(key, parts(times, key, end, capacity), None)
+        if packet.is_keyframe and packet.pts >= end:
+            next_key = packet.pts
+        if not packet.is_discard:
+            span.add(packet.pts, packet.duration or 0)
+        times.append(None if packet.is_discard else packet.pts)
+
+
+class Span:
+    """The end of what was read; a last picture without a duration lasts as long as the one before, or a tick."""
+
+    def __init__(self) -> None:
+        self._last: Optional[Tuple[int, int]] = None
+        self._before: Optional[int] = None
+
+    def add(self, time: int, duration: int) -> None:
+        if self._last is None or time > self._last[0]:
+            self._before = None if self._last is None else self._last[0]
+            self._last = (time, duration)
+        elif time < self._last[0] and (self._before is None or time > self._before):
+            self._before = time
+
+    @property
+    def end(self) -> Optional[int]:
+        if self._last is None:
+            return None
+        time, duration = self._last
+        if duration <= 0 and self._before is not None:
+            duration = time - self._before
+        return time + max(1, duration)
+
+
+def kept(picture: Picture) -> Picture:
+    """A copy in memory of this process: a decoder has fewer pictures than a part."""
+    form = layout(picture.pixel_format, picture.width, picture.height)
+    copy = Picture((Memory.create(form.size), picture.pixel_format, (picture.width, picture.height), form.at(0)), _nothing)
+    copy.fill(list(picture.planes))
+    for name in ("frame", "pts", "duration", "color", "is_sync", "is_damaged", "is_hardware", "lacks_side_data", "has_alpha",
+                 "is_premultiplied", "is_alpha_missing", "is_rpu_applied", "coded_bit_depth", "clean_aperture",
+                 "aspect_ratio", "side_data"):
+        setattr(copy, name, getattr(picture, name))
+    return copy
+
+
+def _nothing() -> None:
+    pass
