@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
+from ._core.playability import Playability, PlayMode, playability
 from ._core.playback import OutputCounts
 from .bitstream import annex_b, annex_b_parameter_sets, parameter_sets
 from .compression import CompressionSession
@@ -28,9 +29,9 @@ __version__ = "0.2.0"
 __all__ = [
     "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
     "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "OutputCounts", "Packet", "PacketReport",
-    "ParameterError", "Picture", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession",
-    "VideoFrame", "VideoOutput", "annex_b", "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "probe",
-    "write",
+    "ParameterError", "Picture", "PlayMode", "Playability", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError",
+    "Timeout", "TransferSession", "VideoFrame", "VideoOutput", "annex_b", "annex_b_parameter_sets", "call", "default_daemon",
+    "frames", "parameter_sets", "playability", "probe", "write",
 ]
 
 

@@ -47,6 +47,16 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         return error
     }
 
+    /// Whether kind and sentence are the same; what may help is for `SessionPolicy` alone.
+    public static func == (first: ClientError, second: ClientError) -> Bool {
+        first.code == second.code && first.reason == second.reason
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(reason)
+    }
+
     /// A session's error.
     public init(_ error: SessionError) { self.init(.session(error.status), error.reason) }
 

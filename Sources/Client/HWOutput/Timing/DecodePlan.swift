@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import HWClient
 
 /// What the choice of pictures to decode needs to know of a packet.
 struct PacketFacts: Hashable {
@@ -88,7 +89,7 @@ struct DecodePlan {
 
     private static let recentCount = 240
     /// The rate below which a slow machine would show nothing: pictures a second.
-    static let leastRate = 10.0
+    static let leastRate = Playability.leastRate
 
     mutating func measure(_ nanoseconds: Int64) {
         let sample = Double(max(0, nanoseconds))

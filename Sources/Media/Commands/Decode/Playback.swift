@@ -25,9 +25,14 @@ struct Playback: Encodable {
     private(set) var speed: Double?
     /// Frames that were decoded to measure `speed`.
     private(set) var measuredFrames = 0
+    /// How it can be played at that speed; nil when the speed, the frame rate or the key frames are not known.
+    private var playability: PlayabilityInfo?
+    /// Decoded pictures a second; nil when not known.
+    private var framesPerSecond: Double?
+    private let video: VideoDescription
 
     enum CodingKeys: String, CodingKey {
-        case stream, reason, speed
+        case stream, reason, speed, playability
         case decodableInHardware = "decodable_in_hardware"
         case decodableInSoftware = "decodable_in_software"
         case decoderID = "decoder_id"
@@ -47,7 +52,8 @@ struct Playback: Encodable {
         var options = MediaReader.Options()
         options.decoding = .daemonIfPossible
         let reader = try MediaReader(file, options: options)
-        stream = reader.video.streamIndex
+        video = reader.video
+        stream = video.streamIndex
         let isForDaemon = !reader.decodesInProcess
         let input = try DecodedInput(
             reader, SessionSource.Request(), daemon: daemon,
@@ -89,8 +95,25 @@ struct Playback: Encodable {
         }
         guard let first, measuredFrames > 1, end > first else { return }
         let shown = Double(end - first) * video.timeBase.value
-        speed = shown / max(elapsed(), 1e-6)
+        let seconds = max(elapsed(), 1e-6)
+        speed = shown / seconds
+        framesPerSecond = Double(measuredFrames) / seconds
         playableInRealTime = speed.map { $0 >= 1 }
+    }
+
+    /// Computes how the video can be played; nothing where too little was measured, or its packets cannot be read for it.
+    /// - Throws: `interrupted`.
+    mutating func addPlayability(
+        _ file: InputFile, levels: [TemporalLevelInfo], isInterrupted: () -> Bool
+    ) throws(MediaError) {
+        guard measuredFrames >= Self.leastFrames, let framesPerSecond else { return }
+        do throws(MediaError) {
+            playability = try PlayabilityInfo(
+                file, video, levels: levels, framesPerSecond: framesPerSecond, isInterrupted: isInterrupted)
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            Console.note("warning: how the video plays is not known: \(error.reason)")
+        }
     }
 
     /// The human-readable lines.
@@ -109,6 +132,7 @@ struct Playback: Encodable {
                     + "\(measuredFrames) frames"
             rows.append(["  playable here", text])
         }
+        rows += playability?.rows ?? []
         return rows
     }
 }

@@ -20,8 +20,9 @@ struct InfoCommand: ParsableCommand {
               hwctl info photo.heic
 
             FILE is any file that libavformat reads, or a series of pictures (frame-%04d.png). The first seconds of its \
-            video are decoded to find out whether this machine can play it. With --no-measure the daemon is not \
-            contacted and nothing is decoded, except one picture of an HDR track whose container has no HDR metadata.
+            video are decoded to find out whether this machine can play it: at real time, at twice that, in reverse and \
+            while scrubbing, by every frame, by temporal levels, by key frames or not at all. With --no-measure the daemon \
+            is not contacted and nothing is decoded, except one picture of an HDR track whose container has no HDR metadata.
 
             For an HEVC video with temporal levels, the frame rate that remains when the upper levels are dropped is \
             listed for each level. Sample groups (tscl, tsas, stsa, sync, rap) and sdtp of a .mov or .mp4 are compared \
@@ -77,7 +78,10 @@ struct InfoCommand: ParsableCommand {
     ) throws -> Playback? {
         guard info.video.contains(where: { !$0.picture }) else { return nil }
         do {
-            return try Playback(file, daemon: SessionRequest.findDaemon) { interruption.isSet }
+            var playback = try Playback(file, daemon: SessionRequest.findDaemon) { interruption.isSet }
+            let levels = info.video.first { $0.stream == playback.stream }?.levels ?? []
+            try playback.addPlayability(file, levels: levels) { interruption.isSet }
+            return playback
         } catch let error as MediaError where error.kind != .interrupted {
             Console.note("warning: decoding was not measured: \(error.reason)")
             return nil
