@@ -85,8 +85,32 @@ static void names_what_is_wrong(void) {
     }
 }
 
+// Numbers of a colorimetry are its range, matrix, transfer function and primaries. 2:4:2:1 has a gamma of 1.8, 2:4:3:1 one of 2.0,
+// 2:2:5:1 FCC's matrix, 2:3:5:8 the primaries of Adobe RGB, 2:4:4:1 a gamma of 2.2.
+static void refuses_unknown_colors(void) {
+    static const struct { const char *color, *reason; } cases[] = {
+        {"2:4:2:1", "the transfer function of"}, {"2:4:3:1", "the transfer function of"}, {"2:2:5:1", "the matrix of"},
+        {"2:3:5:8", "the primaries of"}, {"2:4:4:1", NULL}, {"bt709", NULL}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Test test = raw_test("hwdeffects device=cpu");
+        gchar *more = g_strdup_printf(",colorimetry=(string)%s", cases[i].color);
+        set_raw_caps(&test, WIDTH, HEIGHT, more);
+        gst_harness_set(test.harness, "hwdeffects", "effects", "exposure:ev=1", NULL);
+        gboolean is_done = gst_harness_push(test.harness, noise(&test, 0)) == GST_FLOW_OK;
+        EXPECT(is_done == !cases[i].reason, "%s: a frame %s", cases[i].color, is_done ? "passes" : "is refused");
+        if (!is_done) {
+            gchar *error = wait_for_error(&test);
+            EXPECT(strstr(error, cases[i].reason), "%s: %s", cases[i].color, error);
+            g_free(error);
+        }
+        g_free(more);
+        end_test(&test);
+    }
+}
+
 void test_effects(void) {
     changes_effects();
     takes_words();
     names_what_is_wrong();
+    refuses_unknown_colors();
 }

@@ -142,8 +142,17 @@ struct TransferThread {
 
     private mutating func converter(for key: Key) throws(SessionError) -> any PixelConverter {
         if let index = converters.firstIndex(where: { $0.key == key }) { return converters[index].converter }
-        let opened = try worker.setup.open(
-            try worker.setup.conversion(of: key.color, key.scaling, key.effects), sharing: gpu)
+        let conversion = try worker.setup.conversion(of: key.color, key.scaling, key.effects)
+        // Effects change with the frames' times: a converter without frames in flight takes their new parameters.
+        for index in converters.indices {
+            let (own, converter) = converters[index]
+            guard own.color == key.color, own.scaling == key.scaling,
+                !begun.contains(where: { $0.converter === converter }), try converter.change(to: conversion)
+            else { continue }
+            converters[index].key = key
+            return converter
+        }
+        let opened = try worker.setup.open(conversion, sharing: gpu)
         if converters.count >= Self.maxConverters { converters.remove(at: 1) }
         converters.append((key, opened.converter))
         return opened.converter

@@ -17,7 +17,7 @@ extension ConversionPlan {
     }
 
     /// By how much a list of effects may multiply small errors of light, roughly.
-    private var effectGain: Double {
+    public var effectGain: Double {
         guard !conversion.options.effects.list.isEmpty else { return 1 }
         let primaries = conversion.source.signal.primaries.conversion(to: conversion.target.signal.primaries)
         guard !effects.allSatisfy(\.isVignette) else {

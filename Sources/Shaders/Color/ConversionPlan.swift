@@ -94,14 +94,20 @@ public struct ConversionPlan: Sendable {
         dithers = options.dither && target.format.bitDepth == 8 && source.format.bitDepth > 8
     }
 
-    /// The plan of a conversion that differs from this one's in the numbers of its mapping alone; nil for any other.
+    /// The plan of a conversion that differs from this one's in the numbers of its mapping, and in the parameters and tables of
+    /// the same effects in the same order, alone; nil for any other.
     ///
     /// Curves and gains are the same, so that converters keep their tables.
     /// - Throws: the errors of `Conversion.validate`.
-    public func remapped(for other: Conversion) throws(SessionError) -> ConversionPlan? {
-        guard mapping != nil, other.options.mapping != nil else { return nil }
+    public func changed(for other: Conversion) throws(SessionError) -> ConversionPlan? {
+        let (own, new) = (conversion.options, other.options)
+        let (list, newList) = (own.effects.list, new.effects.list)
+        guard (mapping == nil) == (new.mapping == nil), list.effects.map(\.name) == newList.effects.map(\.name),
+            mapping != nil || !list.isEmpty
+        else { return nil }
         var same = other
-        same.options.mapping = conversion.options.mapping
+        same.options.mapping = own.mapping
+        (same.options.effects.list, same.options.effects.tables) = (list, own.effects.tables)
         guard same == conversion else { return nil }
         let plan = try ConversionPlan(other)
         return plan.toneMapping == toneMapping ? plan : nil

@@ -24,8 +24,8 @@ public protocol PixelConverter: AnyObject {
     ///   and a copy of the samples can be converted instead.
     func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError)
 
-    /// Changes to a conversion whose mapping has other numbers, which is faster than making another converter; false, with
-    /// nothing changed, where the conversion differs in more or pictures are in flight.
+    /// Changes to a conversion whose mapping has other numbers, or whose effects have other parameters, which is faster than
+    /// making another converter; false, with nothing changed, where the conversion differs in more or pictures are in flight.
     ///
     /// - Throws: the errors of `Conversion.validate`.
     func change(to conversion: Conversion) throws(SessionError) -> Bool

@@ -69,14 +69,19 @@ static gchar *copy_of(HwdEffectFilter *filter, guint number) {
 
 // ---- Colors
 
+// Names of HWDaemon: NULL where the caps say nothing, and this where it has no name for what they say.
+static const char UNNAMED[] = "";
+
 static const char *primaries_of(const GstVideoColorimetry *color) {
     switch (color->primaries) {
     case GST_VIDEO_COLOR_PRIMARIES_BT709: return "709";
     case GST_VIDEO_COLOR_PRIMARIES_BT2020: return "2020";
     case GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432: return "p3";
-    case GST_VIDEO_COLOR_PRIMARIES_SMPTE170M: return "601-525";
+    case GST_VIDEO_COLOR_PRIMARIES_SMPTE170M:
+    case GST_VIDEO_COLOR_PRIMARIES_SMPTE240M: return "601-525";
     case GST_VIDEO_COLOR_PRIMARIES_BT470BG: return "601-625";
-    default: return NULL;
+    case GST_VIDEO_COLOR_PRIMARIES_UNKNOWN: return NULL;
+    default: return UNNAMED;
     }
 }
 
@@ -86,8 +91,14 @@ static const char *transfer_of(const GstVideoColorimetry *color) {
     case GST_VIDEO_TRANSFER_SMPTE2084: return "pq";
     case GST_VIDEO_TRANSFER_ARIB_STD_B67: return "hlg";
     case GST_VIDEO_TRANSFER_GAMMA10: return "linear";
+    case GST_VIDEO_TRANSFER_GAMMA22: return "gamma2.2";
+    case GST_VIDEO_TRANSFER_GAMMA28: return "gamma2.8";
+    case GST_VIDEO_TRANSFER_BT709:
+    case GST_VIDEO_TRANSFER_BT601:
+    case GST_VIDEO_TRANSFER_BT2020_10:
+    case GST_VIDEO_TRANSFER_BT2020_12: return "bt1886";
     case GST_VIDEO_TRANSFER_UNKNOWN: return NULL;
-    default: return "bt1886";
+    default: return UNNAMED;
     }
 }
 
@@ -96,7 +107,8 @@ static const char *matrix_of(const GstVideoColorimetry *color) {
     case GST_VIDEO_COLOR_MATRIX_BT709: return "709";
     case GST_VIDEO_COLOR_MATRIX_BT2020: return "2020";
     case GST_VIDEO_COLOR_MATRIX_BT601: return "601";
-    default: return NULL;
+    case GST_VIDEO_COLOR_MATRIX_UNKNOWN: return NULL;
+    default: return UNNAMED;
     }
 }
 
@@ -121,6 +133,20 @@ static hwd_image image_of(const GstVideoInfo *info) {
     image.siting = siting_of(info->chroma_site);
     image.range = info->colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? "full" : "video";
     return image;
+}
+
+// Why effects cannot be applied to frames of such a color, to free with g_free; NULL where they can.
+static gchar *color_problem(const GstVideoInfo *info) {
+    hwd_image image = image_of(info);
+    const char *what = image.primaries == UNNAMED  ? "primaries"
+                       : image.transfer == UNNAMED ? "transfer function"
+                       : image.matrix == UNNAMED   ? "matrix"
+                                                   : NULL;
+    if (!what) return NULL;
+    gchar *color = gst_video_colorimetry_to_string(&info->colorimetry);
+    gchar *reason = g_strdup_printf("hwdaemon does not know the %s of the colorimetry %s, so it applies no effects", what, color);
+    g_free(color);
+    return reason;
 }
 
 // ---- The session
@@ -186,8 +212,11 @@ static gboolean open_session(HwdEffectFilter *filter, const GstVideoInfo *info) 
     }
     gboolean is_empty = strcmp(filter->read.json, "[]") == 0;
     gst_base_transform_set_passthrough(GST_BASE_TRANSFORM(filter), is_empty);
-    if (is_empty || create_session(filter, info) == 0) return TRUE;
-    fail(filter, NULL);
+    if (is_empty) return TRUE;
+    reason = color_problem(info);
+    if (!reason && create_session(filter, info) == 0) return TRUE;
+    fail(filter, reason);
+    g_free(reason);
     close_session(filter);
     return FALSE;
 }

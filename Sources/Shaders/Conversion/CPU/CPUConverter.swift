@@ -10,8 +10,10 @@ public final class CPUConverter: PixelConverter {
     public let device: String
     private var plan: ConversionPlan
     let threads: Int32
-    private let tables: CurveTables
+    private var tables: CurveTables
     private var loops: hwd_plan
+    /// What the curves are precise enough for, as `ConversionPlan.effectGain`.
+    private var fittedGain: Double
 
     /// Fits the curves, or computes their tables, which takes one to two milliseconds.
     ///
@@ -24,6 +26,7 @@ public final class CPUConverter: PixelConverter {
         let tables = CurveTables()
         self.tables = tables
         loops = hwd_plan(plan, tables)
+        fittedGain = plan.effectGain
         device = Self.label(threads: count)
     }
 
@@ -57,9 +60,16 @@ public final class CPUConverter: PixelConverter {
     }
 
     public func change(to conversion: Conversion) throws(SessionError) -> Bool {
-        guard let changed = try plan.remapped(for: conversion) else { return false }
+        guard let changed = try plan.changed(for: conversion) else { return false }
         plan = changed
+        guard plan.effectGain <= fittedGain else {
+            tables = CurveTables()
+            loops = hwd_plan(plan, tables)
+            fittedGain = plan.effectGain
+            return true
+        }
         loops.setMapping(plan, tables)
+        if loops.converts { loops.setEffects(plan, tables) }
         return true
     }
 

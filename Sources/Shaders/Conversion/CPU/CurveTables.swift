@@ -9,9 +9,12 @@ final class CurveTables {
     private var memory: [UnsafeMutablePointer<Float>] = []
     private var mapped: UnsafeMutablePointer<hwd_mapping>?
     private var effects: UnsafeMutablePointer<hwd_effect>?
+    /// The numbers of effects, and what they are copies of: an array that is kept has an address of its own.
+    private var numbers: [(values: [Float], copy: UnsafeMutablePointer<Float>)] = []
 
     deinit {
         effects?.deallocate()
+        for table in numbers { table.copy.deallocate() }
         for table in memory { free(table) }
         mapped?.deallocate()
     }
@@ -30,22 +33,34 @@ final class CurveTables {
         return UnsafePointer(table)
     }
 
-    /// Numbers as they are; nil where memory ran out.
-    func numbers(_ values: [Float]) -> UnsafePointer<Float>? {
-        guard let start = malloc(max(values.count, 1) * 4) else { return nil }
-        let table = start.bindMemory(to: Float.self, capacity: values.count)
-        table.update(from: values, count: values.count)
-        memory.append(table)
-        return UnsafePointer(table)
-    }
-
-    /// A plan's effects for loops; called once.
+    /// A plan's effects for loops; a repeated call replaces those before, of which it keeps the same tables.
     func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
+        let (before, old) = (effects, numbers)
+        (effects, numbers) = (nil, [])
+        defer {
+            before?.deallocate()
+            for table in old where !numbers.contains(where: { $0.copy == table.copy }) { table.copy.deallocate() }
+        }
         guard !steps.isEmpty else { return nil }
         let array = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
-        for (index, step) in steps.enumerated() { array[index] = hwd_effect(step, hold: numbers) }
+        for (index, step) in steps.enumerated() {
+            array[index] = hwd_effect(step) { values in
+                if let same = numbers.first(where: { Self.address($0.values) == Self.address(values) }) {
+                    return UnsafePointer(same.copy)
+                }
+                let kept = old.first { Self.address($0.values) == Self.address(values) }?.copy
+                let copy = kept ?? .allocate(capacity: max(values.count, 1))
+                if kept == nil { copy.initialize(from: values, count: values.count) }
+                numbers.append((values, copy))
+                return UnsafePointer(copy)
+            }
+        }
         effects = array
         return UnsafePointer(array)
+    }
+
+    private static func address(_ values: [Float]) -> UnsafePointer<Float>? {
+        values.withUnsafeBufferPointer { $0.baseAddress }
     }
 
     /// A fit's segments; arguments of an odd curve are magnitudes.
@@ -154,10 +169,27 @@ extension hwd_plan {
         mapping = plan.mapping.flatMap { tables.mapping($0) }
     }
 
+    /// Sets what depends on the parameters of a plan's effects alone.
+    mutating func setEffects(_ plan: ConversionPlan, _ tables: CurveTables) {
+        is_bounded = plan.isLightBounded
+        // −0 changes no sum, not even that of zeros.
+        let offset = plan.light.offset == .zero ? Triple(repeating: -0.0) : plan.light.offset
+        colors = Self.rows(Affine(plan.light.matrix, offset))
+        var steps = plan.effects
+        has_vignette = false
+        if case .vignette(let first)? = steps.first {
+            steps.removeFirst()
+            has_vignette = true
+            vignette = (Float(first.intensity), Float(first.center.x), Float(first.center.y), Float(first.scale))
+        }
+        effects = tables.effects(steps)
+        effect_count = Int32(steps.count)
+        makes_alpha = plan.conversion.options.effects.list.makesAlpha
+    }
+
     private mutating func setLight(_ plan: ConversionPlan, _ tables: CurveTables) {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         let forms = Forms(level: level)
-        is_bounded = plan.isLightBounded
         if source.signal.transfer == .linear {
             decode = hwd_curve()
         } else if let fit = plan.forwardFit(forms.steps) {
@@ -175,18 +207,7 @@ extension hwd_plan {
             // Weights of 0 select the largest component.
             tone.curve = tables.octaves(LogTable.values { mapping.gain(largest: $0) })
         }
-        // −0 changes no sum, not even that of zeros.
-        let offset = plan.light.offset == .zero ? Triple(repeating: -0.0) : plan.light.offset
-        colors = Self.rows(Affine(plan.light.matrix, offset))
-        var steps = plan.effects
-        if case .vignette(let first)? = steps.first {
-            steps.removeFirst()
-            has_vignette = true
-            vignette = (Float(first.intensity), Float(first.center.x), Float(first.center.y), Float(first.scale))
-        }
-        effects = tables.effects(steps)
-        effect_count = Int32(steps.count)
-        makes_alpha = plan.conversion.options.effects.list.makesAlpha
+        setEffects(plan, tables)
         if let display = plan.targetHLG {
             inverse_gain.weights = Self.floats(display.luminance)
             inverse_gain.curve = tables.octaves(

@@ -17,7 +17,7 @@ public final class VulkanConverter: PixelConverter {
 
     let gpu: VulkanDevice
     private(set) var plan: ConversionPlan
-    let parameters: ShaderParameters
+    private(set) var parameters: ShaderParameters
     let constants: DeviceBuffer
     /// The curves in `constants`.
     let tables: TexelView
@@ -109,11 +109,18 @@ public final class VulkanConverter: PixelConverter {
     }
 
     public func change(to conversion: Conversion) throws(SessionError) -> Bool {
-        guard slots.allSatisfy({ $0.ticket == 0 }), let changed = try plan.remapped(for: conversion) else {
-            return false
+        guard slots.allSatisfy({ $0.ticket == 0 }), let changed = try plan.changed(for: conversion),
+            let numbers = try parameters.changed(for: changed)
+        else { return false }
+        if numbers.effects.entries.count == parameters.effects.entries.count {
+            if let memory = entryBuffer?.memory {
+                numbers.effects.entries.withUnsafeBytes { memory.copyMemory(from: $0) }
+            }
+        } else {
+            entryBuffer = try Self.entries(numbers.effects, gpu)
         }
-        plan = changed
-        ShaderParameters.uniform(plan, parameters.effects).withUnsafeBytes { constants.memory.copyMemory(from: $0) }
+        (plan, parameters) = (changed, numbers)
+        parameters.uniform.withUnsafeBytes { constants.memory.copyMemory(from: $0) }
         return true
     }
 

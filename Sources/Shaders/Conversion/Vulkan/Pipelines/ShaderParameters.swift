@@ -7,19 +7,32 @@ struct ShaderParameters {
     /// The shader and its specialization constants.
     let key: PipelineStore.Key
     /// The uniform buffer `Parameters`.
-    let uniform: [Float]
+    private(set) var uniform: [Float]
     /// The texel buffer `table`.
     let tables: [Float]
-    let effects: EffectNumbers
+    private(set) var effects: EffectNumbers
 
     let shape: DispatchShape
+    private let packsByHand: Bool
 
     init(_ plan: ConversionPlan, _ shape: DispatchShape, packsByHand: Bool) throws(SessionError) {
         self.shape = shape
+        self.packsByHand = packsByHand
         effects = try EffectNumbers(plan.effects)
         key = Self.key(plan, shape, packsByHand, effects)
         uniform = Self.uniform(plan, effects)
         tables = Self.tables(plan)
+    }
+
+    /// The parameters of a plan that `ConversionPlan.changed` returned; nil where it needs another shader.
+    ///
+    /// - Throws: `PixelTransferNotSupported` as the initializer.
+    func changed(for plan: ConversionPlan) throws(SessionError) -> ShaderParameters? {
+        var changed = self
+        changed.effects = try EffectNumbers(plan.effects)
+        guard Self.key(plan, shape, packsByHand, changed.effects) == key else { return nil }
+        changed.uniform = Self.uniform(plan, changed.effects)
+        return changed
     }
 
     private static func number(_ format: PixelFormat) -> UInt32 {
@@ -71,7 +84,7 @@ struct ShaderParameters {
             writesYCbCr: target.format.isYCbCr, hasEffects: !effects.isEmpty, constants: constants)
     }
 
-    static func uniform(_ plan: ConversionPlan, _ effects: EffectNumbers) -> [Float] {
+    private static func uniform(_ plan: ConversionPlan, _ effects: EffectNumbers) -> [Float] {
         func row(_ row: Triple, _ last: Double = 0) -> [Float] {
             [Float(row.x), Float(row.y), Float(row.z), Float(last)]
         }
