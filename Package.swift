@@ -275,7 +275,7 @@ let package = Package(
             dependencies: [
                 "HWClient", "HWDBoxes", "HWDCoding", "HWDColor", "HWDComparison", "HWDControlCommands",
                 "HWDDisplays", "HWDEdits", "HWDExport", "HWDHEIF", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting",
-                "HWDMetadata", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
+                "HWDMetadata", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "HWMovies",
                 argumentParser,
             ],
             path: "Sources/Media/Commands", swiftSettings: common),

@@ -47,7 +47,7 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            SegmentsCommand.self, JoinCommand.self, LivePhotoCommand.self,
+            SegmentsCommand.self, JoinCommand.self, RepairCommand.self, LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
             PropertiesCommand.self, EffectsCommand.self,
             SessionsCommand.self, RunCommand.self, DisplaysCommand.self,

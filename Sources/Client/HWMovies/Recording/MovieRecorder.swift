@@ -168,8 +168,11 @@ public final class MovieRecorder {
         guard !isFinished else { throw MovieError(.usage, "the recording is finished") }
         var last: MovieError?
         if failure == nil { do throws(MovieError) { try write(next: nil) } catch { last = error } }
-        close()
+        isFinished = true
+        disk.stop()
+        defer { file.close() }
         guard let head else {
+            file.removeEmpty()
             throw last ?? failure ?? MovieError(.usage, "a movie needs a packet")
         }
         failure = MovieError(.usage, "the recording is finished")
@@ -188,6 +191,7 @@ public final class MovieRecorder {
         isFinished = true
         disk.stop()
         file.removeEmpty()
+        file.close()
     }
 
     private func checked(_ track: Int) throws(MovieError) -> Int {

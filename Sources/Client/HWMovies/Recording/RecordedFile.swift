@@ -9,7 +9,8 @@ internal import HWDSystem
 /// end, so that a disk that becomes full does not keep the file from being finished.
 final class RecordedFile {
     let path: String
-    let descriptor: Int32
+    /// -1 once it is closed.
+    private(set) var descriptor: Int32
     /// The byte behind the last that was written.
     private(set) var position: UInt64 = 0
     private let name: String
@@ -25,7 +26,7 @@ final class RecordedFile {
         if error == 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0 { error = errno }
         if error == 0, ftruncate(descriptor, 0) != 0 { error = errno }
         guard error == 0 else {
-            close(descriptor)
+            close()
             switch error {
             case EINVAL:
                 throw MovieError(.cannotCreate, "\(self.path) cannot be created: it is not a regular file")
@@ -44,17 +45,23 @@ final class RecordedFile {
         guard descriptor >= 0 else { throw Self.unreadable(self.path, String(cString: strerror(errno))) }
         var status = stat()
         guard Self.isRegular(descriptor), fstat(descriptor, &status) == 0, status.st_size >= 0 else {
-            close(descriptor)
+            close()
             throw Self.unreadable(self.path, "it is not a regular file")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
+            close()
             throw MovieError(.inUse, "\(self.path) is being recorded")
         }
         position = UInt64(status.st_size)
     }
 
-    deinit { close(descriptor) }
+    deinit { close() }
+
+    /// Closes the file, which others may change from now on.
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
 
     private static func isRegular(_ descriptor: Int32) -> Bool {
         var status = stat()

@@ -159,7 +159,10 @@ struct WrittenTrack {
     var duration: Int64 { max(0, end ?? shown.end) }
 
     /// Ticks of the track as ticks of the movie, rounded to the nearest.
-    func movieTicks(_ ticks: Int64, _ scale: UInt32) -> UInt64 {
+    func movieTicks(_ ticks: Int64, _ scale: UInt32) -> UInt64 { Self.ticks(ticks, timeScale, scale) }
+
+    /// Ticks of a track as ticks of its movie, rounded to the nearest.
+    static func ticks(_ ticks: Int64, _ timeScale: UInt32, _ scale: UInt32) -> UInt64 {
         let product = UInt64(max(0, ticks)).multipliedFullWidth(by: UInt64(scale))
         let (low, carry) = product.low.addingReportingOverflow(UInt64(timeScale) / 2)
         // The quotient fits: ticks have less than 61 bits, and a scale at most 32.
