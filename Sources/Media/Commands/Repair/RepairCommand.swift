@@ -54,20 +54,13 @@ struct RepairCommand: ParsableCommand {
 
     func run() throws {
         try report {
-            let repair: MovieRepair
-            do throws(MovieError) {
-                guard access(FileName.bytes(file), F_OK) == 0 else {
-                    let reason = String(cString: strerror(errno))
-                    throw CommandFailure(.noInput, "\(FileName.printable(file)): \(reason)")
-                }
-                guard access(FileName.bytes(file), W_OK) == 0 else {
-                    let reason = String(cString: strerror(errno))
-                    throw CommandFailure(.noPermission, "\(FileName.printable(file)) cannot be changed: \(reason)")
-                }
-                repair = try MovieRepair(path: file)
-            } catch {
-                throw CommandFailure(error)
+            for (mode, status) in [(F_OK, ExitStatus.noInput), (W_OK, .noPermission)]
+            where access(FileName.bytes(file), mode) != 0 {
+                let reason = String(cString: strerror(errno))
+                throw CommandFailure(status, "\(FileName.printable(file)) cannot be repaired: \(reason)")
             }
+            let repair: MovieRepair
+            do throws(MovieError) { repair = try MovieRepair(path: file) } catch { throw CommandFailure(error) }
             let isRepaired = repair.outcome == .finished
             for remark in repair.remarks { Console.note("\(FileName.printable(file)): \(remark)") }
             if json {
