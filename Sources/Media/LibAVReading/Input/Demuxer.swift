@@ -210,7 +210,6 @@ package final class Demuxer {
         // A playlist or concat script must not reach the network.
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
-        if endsInFragment(file) { av_dict_set(&options, "fflags", "+ignidx", 0) }
         if let series = file.series {
             av_dict_set_int(&options, "start_number", Int64(series.first), 0)
         } else if file.kind == .pictures {
@@ -221,22 +220,6 @@ package final class Demuxer {
         let format = name.flatMap { av_find_input_format($0) }
         let code = avformat_open_input(&context, InputFile.url(file.path), format, &options)
         return (code, av_dict_get(options, "framerate", nil, 0) != nil)
-    }
-
-    /// Whether a movie ends within the box of a fragment, as that of a recorder that died can.
-    ///
-    /// libavformat reads the boxes of all fragments ahead, and refuses such a file, unless it is told to read them as they come.
-    private static func endsInFragment(_ file: InputFile) -> Bool {
-        guard file.isSeekable, file.bytes(at: 4, upTo: 4).elementsEqual("ftyp".utf8) else { return false }
-        var (position, hasMovie) = (Int64(0), false)
-        while let header = BoxHeader(file.bytes(at: position, upTo: Box.largeHeaderSize), available: .max),
-            let size = Int64(exactly: header.size), position < Int64.max - size
-        {
-            if header.type == "moov" { hasMovie = true }
-            position += size
-            if file.bytes(at: position - 1, upTo: 1).isEmpty { return hasMovie && header.type == "moof" }
-        }
-        return false
     }
 
     /// Whether a file begins with a start code and a video parameter set (H.265 7.3.1.2, Annex B); libavformat does not
