@@ -264,7 +264,7 @@ let package = Package(
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
-            dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
+            dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", "HWMovies", argumentParser],
             path: "Sources/Client/ControlCommands", swiftSettings: common),
         .executableTarget(
             name: "hwctl",
@@ -275,7 +275,7 @@ let package = Package(
             dependencies: [
                 "HWClient", "HWDBoxes", "HWDCoding", "HWDColor", "HWDComparison", "HWDControlCommands",
                 "HWDDisplays", "HWDEdits", "HWDExport", "HWDHEIF", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting",
-                "HWDMetadata", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "HWMovies",
+                "HWDMetadata", "HWDModel", "HWDPolicy", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
                 argumentParser,
             ],
             path: "Sources/Media/Commands", swiftSettings: common),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import Glibc
 import HWDBoxes
 import HWMovies
 import Testing
@@ -26,7 +25,8 @@ import Testing
             order = timed.map { ($0.track, $0.packet) }
         }
 
-        func start(_ path: String, _ change: (inout VideoTrackSettings) -> Void = { _ in }) throws -> MovieRecorder {
+        func start(_ path: String, _ change: (inout VideoTrackSettings) -> Void = { _ in }) throws -> MovieRecorder
+        {
             let recorder = try MovieRecorder(path: path)
             for (track, _) in tracks {
                 let entry = track.entries[0]
@@ -79,7 +79,8 @@ import Testing
             "ffprobe", "-v", "quiet", "-fflags", "+ignidx", "-select_streams", "v", "-show_entries",
             "packet=pts_time,duration_time", "-of", "csv=p=0", path,
         ])
-        return String(decoding: text ?? Data(), as: UTF8.self).split(separator: "\n").compactMap { line -> Double? in
+        return String(decoding: text ?? Data(), as: UTF8.self).split(separator: "\n").compactMap {
+            line -> Double? in
             let fields = line.split(separator: ",").compactMap { Double($0) }
             return fields.count == 2 ? fields[0] + fields[1] : nil
         }.max() ?? 0
@@ -89,7 +90,8 @@ import Testing
     static func checkPlain(_ path: String) throws {
         let bytes = try Clips.bytes(path)
         var (position, types): (Int, [FourCC]) = (0, [])
-        while let header = BoxHeader(bytes[position...], available: UInt64(bytes.count - position)), header.isWhole {
+        while let header = BoxHeader(bytes[position...], available: UInt64(bytes.count - position)), header.isWhole
+        {
             types.append(header.type)
             if header.type == "moov" {
                 let start = position + header.headerSize
@@ -143,29 +145,36 @@ import Testing
             #expect(try video == Self.videoPackets(dead) && video == Self.videoPackets(whole), "\(path)")
             #expect(try MovieRepair(path: dead).outcome == .complete)
             for file in [whole, dead] {
-                let read = try Movie(path: file)
-                #expect(read.remarks.isEmpty && read.tracks.count == source.tracks.count)
-                for (copy, (track, list)) in zip(read.tracks, source.tracks) {
-                    let mine = try packets(read, copy, reading: true)
-                    #expect(mine.map(\.bytes) == list.map(\.bytes) && mine.map(\.time) == list.map(\.time))
-                    #expect(mine.map(\.entry) == list.map(\.entry) && mine.map(\.isKey) == list.map(\.isKey))
-                    #expect(copy.entries.map(\.masteringDisplay) == track.entries.map(\.masteringDisplay))
-                    #expect(copy.entries.map(\.contentLight) == track.entries.map(\.contentLight))
-                    #expect(copy.entries.map(\.hevc) == track.entries.map(\.hevc))
-                }
+                try Self.checkPackets(file, source)
+                try Self.checkGroups(file, plain: path, scratch)
             }
-            // The sample groups are those that the writer of plain movies writes.
-            let plain = scratch.file("plain\(number).\(suffix)")
-            try WritingTests.copy(path, to: plain)
-            let expected = try Movie(path: plain)
-            for file in [whole, dead] {
-                for (copy, track) in zip(try Movie(path: file).tracks, expected.tracks) {
-                    #expect(copy.groupTypes == track.groupTypes, "\(file)")
-                    for sample in 0..<track.sampleCount {
-                        for type in track.groupTypes where type != "rap " {
-                            #expect(copy.group(type, of: sample) == track.group(type, of: sample))
-                        }
-                    }
+        }
+    }
+
+    /// The packets and sample entries of a recording are its source's.
+    private static func checkPackets(_ file: String, _ source: Source) throws {
+        let read = try Movie(path: file)
+        #expect(read.remarks.isEmpty && read.tracks.count == source.tracks.count)
+        for (copy, (track, list)) in zip(read.tracks, source.tracks) {
+            let mine = try packets(read, copy, reading: true)
+            #expect(mine.map(\.bytes) == list.map(\.bytes) && mine.map(\.time) == list.map(\.time))
+            #expect(mine.map(\.entry) == list.map(\.entry) && mine.map(\.isKey) == list.map(\.isKey))
+            #expect(copy.entries.map(\.masteringDisplay) == track.entries.map(\.masteringDisplay))
+            #expect(copy.entries.map(\.contentLight) == track.entries.map(\.contentLight))
+            #expect(copy.entries.map(\.hevc) == track.entries.map(\.hevc))
+        }
+    }
+
+    /// The sample groups are those that the writer of plain movies writes.
+    private static func checkGroups(_ file: String, plain source: String, _ scratch: Scratch) throws {
+        let plain = scratch.file("plain.mov")
+        try WritingTests.copy(source, to: plain)
+        for (copy, track) in zip(try Movie(path: file).tracks, try Movie(path: plain).tracks) {
+            #expect(copy.groupTypes == track.groupTypes, "\(file)")
+            for sample in 0..<track.sampleCount {
+                // The leading pictures of a key frame may be in the next fragment.
+                for type in track.groupTypes where type != "rap " {
+                    #expect(copy.group(type, of: sample) == track.group(type, of: sample))
                 }
             }
         }
@@ -298,141 +307,6 @@ import Testing
                     #expect(list.first?.time == 2 * Int64(track.timeScale), "\(file)")
                 }
             }
-        }
-    }
-
-    @Test("A disk that becomes full ends a recording well")
-    func fullDisk() throws {
-        let scratch = try Scratch()
-        let folder = scratch.file("full")
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        guard mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0 else {
-            // Only root mounts; a limit of file sizes stands for the disk elsewhere.
-            print("a full disk is tested by root only")
-            return
-        }
-        defer { umount(folder) }
-        let source = try Source(Clips.path("bbb_720p_main10.mp4"))
-        let path = folder + "/full.mov"
-        let recorder = try source.start(path)
-        var (failure, shift): (MovieError?, Int64) = (nil, 0)
-        let list = source.tracks[0].packets
-        let length = list[list.count - 1].decodeTime + list[0].duration - list[0].decodeTime
-        while failure == nil, shift < 1000 * length {
-            do throws(MovieError) {
-                for (track, packet) in source.order where track == 0 {
-                    var written = WrittenPacket(packet)
-                    written.time += shift
-                    written.decodeTime += shift
-                    try recorder.append(written, to: track)
-                }
-            } catch { failure = error }
-            shift += length
-        }
-        #expect(failure?.code == .io && failure?.reason.contains("No space left") == true, "\(String(describing: failure))")
-        try recorder.finish()
-        try Self.checkPlain(path)
-        try compare(path)
-        #expect(try Self.end(path) > 0)
-    }
-
-    @Test("What cannot be recorded or repaired is refused")
-    func refusals() throws {
-        let scratch = try Scratch()
-        func code(_ body: () throws(MovieError) -> Void) -> MovieError.Code? {
-            do throws(MovieError) {
-                try body()
-                return nil
-            } catch { return error.code }
-        }
-        let path = scratch.file("recorded.mov")
-        let source = try Source(Clips.path("bframes.mp4"))
-        let recorder = try source.start(path)
-        // Two recorders of a file, and its repair while it is recorded.
-        #expect(code { () throws(MovieError) in _ = try MovieRecorder(path: path) } == .cannotCreate)
-        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .inUse)
-        #expect(code { () throws(MovieError) in try recorder.finish() } == .usage)
-        // Nothing was recorded: no file remains.
-        #expect(!FileManager.default.fileExists(atPath: path))
-        #expect(code { () throws(MovieError) in _ = try MovieRecorder(path: scratch.path) } == .cannotCreate)
-        #expect(
-            code { () throws(MovieError) in _ = try MovieRecorder(path: path, fragmentDuration: 2) } == .usage)
-        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .unreadable)
-        try Data("no movie at all".utf8).write(to: URL(filePath: path))
-        #expect(
-            code { () throws(MovieError) in _ = try MovieRecorder(path: path, replaces: false) } == .cannotCreate)
-        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .truncated)
-        // A plain file that is cut off has no fragments to finish.
-        let plain = try Clips.bytes(Clips.path("hlg.mov"))
-        try Data(plain.dropLast(10)).write(to: URL(filePath: path))
-        let bytes = try Clips.bytes(path)
-        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } != nil)
-        #expect(try Clips.bytes(path) == bytes)
-    }
-
-    @Test("A recording whose bytes are changed is read, repaired or refused")
-    func mutations() throws {
-        let scratch = try Scratch()
-        let path = scratch.file("mutated.mov")
-        let source = try Source(Clips.path("bframes.mp4"))
-        let recorder = try source.start(path)
-        for (track, packet) in source.order { try recorder.append(WrittenPacket(packet), to: track) }
-        try recorder.flush()
-        let original = try Clips.bytes(path)
-        recorder.discard()
-        // The boxes of the movie and of its fragments: media is not looked at.
-        var (position, boxes): (Int, [Range<Int>]) = (0, [])
-        while let header = BoxHeader(original[position...], available: UInt64(original.count - position)) {
-            let end = position + Int(header.size)
-            if header.type != "mdat", header.type != "free" { boxes.append(position..<end) }
-            position = end
-        }
-        var generator = SystemRandomNumberGenerator()
-        var (finished, refused) = (0, 0)
-        for _ in 0..<600 {
-            var bytes = original
-            for _ in 0..<Int.random(in: 1...4, using: &generator) {
-                guard let box = boxes.randomElement(using: &generator) else { continue }
-                let place = Int.random(in: box, using: &generator)
-                bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << UInt8.random(in: 0...7)].randomElement() ?? 0
-            }
-            try Data(bytes).write(to: URL(filePath: path))
-            do throws(MovieError) {
-                let repair = try MovieRepair(path: path)
-                let read = try Movie(path: path)
-                #expect(read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete)
-                finished += 1
-            } catch {
-                #expect(error.code != .io && error.code != .usage, "\(error)")
-                // What is refused is not changed.
-                #expect(try Clips.bytes(path) == bytes)
-                refused += 1
-            }
-        }
-        #expect(finished > 0 && refused > 0)
-    }
-
-    @Test("A repair that stopped before its last write can be made again")
-    func interruptedRepair() throws {
-        let scratch = try Scratch()
-        let made = try Recipe.all[0].make(in: scratch)
-        let source = try Source(made)
-        let path = scratch.file("stopped.mov")
-        let recorder = try source.start(path)
-        try source.record(made, to: recorder)
-        try recorder.flush()
-        let before = try Clips.bytes(path)
-        recorder.discard()
-        _ = try MovieRepair(path: path)
-        // The movie box is appended in part or whole, and the head is not switched.
-        let appended = Array(try Clips.bytes(path).dropFirst(before.count))
-        let expected = try Self.videoPackets(path)
-        for count in [1, 7, 9, appended.count / 2, appended.count] {
-            try Data(before + appended.prefix(count)).write(to: URL(filePath: path))
-            #expect(try Self.videoPackets(path) == expected)
-            #expect(try MovieRepair(path: path).outcome == .finished)
-            #expect(try Self.videoPackets(path) == expected)
-            try Self.checkPlain(path)
         }
     }
 }

@@ -16,8 +16,8 @@ struct HWCtlMain {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
-                DoctorCommand.self, EffectsCommand.self, ProbeCommand.self, PropertiesCommand.self, RunCommand.self,
-                SessionsCommand.self,
+                DoctorCommand.self, EffectsCommand.self, ProbeCommand.self, PropertiesCommand.self,
+                RepairCommand.self, RunCommand.self, SessionsCommand.self,
             ])
     }
 

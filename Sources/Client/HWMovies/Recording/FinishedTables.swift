@@ -1,61 +1,76 @@
 // SPDX-License-Identifier: MIT
 internal import HWDBoxes
 
-/// The tables of a track whose samples are in fragments, as those of a plain movie.
-struct FinishedTables {
-    let count: Int
-    /// In ticks of the movie.
-    let duration: UInt64
-    private let mediaDuration: UInt64
-    private let boxes: [Box]
-    private let edits: Box
+/// The samples of a track in fragments that are in the file, as the rows of a plain movie's tables.
+private struct FinishedSamples {
+    private(set) var count = 0
+    /// The decode time of the first.
+    private(set) var start: Int64 = 0
+    /// When the last picture is no longer shown, on the media's time line.
+    private(set) var shown: Int64 = 0
+    private var last: (decode: Int64, duration: Int64) = (0, 0)
+    private var durations = WrittenTrack.Runs()
+    private var shifts = WrittenTrack.Runs()
+    private var sizes: [UInt32] = []
+    private var dependencies: [UInt8] = []
+    private var sync: [UInt32] = []
+    private var chunks: [ChunkTable.Chunk] = []
+    private var end = UInt64.max
+    private var isSigned = false
 
     /// A day of 240 frames a second.
     private static let maxCount = 1 << 25
 
-    init(
-        _ index: SampleIndex, length: UInt64, entries: Int, _ edits: [MovieEdit], scales: (track: UInt32, movie: UInt32)
-    ) throws(MovieError) {
-        var durations = WrittenTrack.Runs()
-        var shifts = WrittenTrack.Runs()
-        var sizes: [UInt32] = []
-        var dependencies: [UInt8] = []
-        var chunks: [ChunkTable.Chunk] = []
-        var sync: [UInt32] = []
-        var (cursor, end) = (TableSamples.Cursor(), UInt64.max)
-        var (first, previous, last): (Int64?, Int64, Int64) = (nil, 0, 0)
-        var shown: Int64 = 0
+    /// - Parameters:
+    ///   - length: bytes of the file: what is behind them, and all behind that, is lost.
+    ///   - entries: the number of sample entries.
+    /// - Throws: `limit` for too many samples.
+    init(_ index: SampleIndex, length: UInt64, entries: Int) throws(MovieError) {
         guard index.count <= Self.maxCount else {
             throw MovieError(.limit, "a track has \(index.count) samples; \(Self.maxCount) can be finished")
         }
+        isSigned = index.leastShift < 0
+        var cursor = TableSamples.Cursor()
         for sample in 0..<index.count {
-            let time = index.time(sample)
-            // What is behind the end of the file, and all behind it, is lost.
             guard let place = index.place(sample, &cursor), let range = place.range, range.upperBound <= length,
                 place.entry >= 1, place.entry <= entries, let size = UInt32(exactly: place.size)
             else { break }
-            if first == nil { first = time.decode } else { durations.append(UInt32(clamping: time.decode - previous)) }
-            (previous, last) = (time.decode, time.duration)
-            shifts.append(UInt32(truncatingIfNeeded: time.shift))
-            sizes.append(size)
-            dependencies.append(index.dependency(sample) ?? 0)
-            if index.sync.contains(sample) { sync.append(UInt32(sizes.count)) }
-            if let chunk = chunks.last, end == place.offset, chunk.entry == place.entry {
-                chunks[chunks.count - 1].sampleCount += 1
-            } else {
-                chunks.append(ChunkTable.Chunk(offset: place.offset, sampleCount: 1, entry: place.entry))
-            }
+            append(index.time(sample), place, size)
             end = range.upperBound
-            shown = max(shown, time.composition + time.duration)
+            dependencies.append(index.dependency(sample) ?? 0)
+            if index.sync.contains(sample) { sync.append(UInt32(count)) }
         }
-        count = sizes.count
-        durations.append(UInt32(clamping: last))
-        let start = first ?? 0
-        mediaDuration = UInt64(clamping: previous + last - start)
+        durations.append(UInt32(clamping: last.duration))
+    }
+
+    private mutating func append(_ time: SampleTime, _ place: SamplePlace, _ size: UInt32) {
+        if count == 0 {
+            start = time.decode
+        } else {
+            // A gap lengthens the sample before.
+            durations.append(UInt32(clamping: time.decode - last.decode))
+        }
+        count += 1
+        last = (time.decode, time.duration)
+        shown = max(shown, time.composition + time.duration)
+        shifts.append(UInt32(truncatingIfNeeded: time.shift))
+        sizes.append(size)
+        if let chunk = chunks.last, end == place.offset, chunk.entry == place.entry {
+            chunks[chunks.count - 1].sampleCount += 1
+        } else {
+            chunks.append(ChunkTable.Chunk(offset: place.offset, sampleCount: 1, entry: place.entry))
+        }
+    }
+
+    /// In ticks of the track.
+    var mediaDuration: UInt64 { UInt64(clamping: last.decode + last.duration - start) }
+
+    /// The boxes of the sample table behind `stsd`.
+    func boxes(_ groups: [FourCC: GroupMap]) -> [Box] {
         var table = Box("stbl", children: [Box("stts", durations.body)])
         if !shifts.isZero {
             var body = shifts.body
-            if index.leastShift < 0 { body[0] = 1 }
+            if isSigned { body[0] = 1 }
             table.children.append(Box("ctts", body))
         }
         if sync.count < count {
@@ -67,35 +82,51 @@ struct FinishedTables {
         let isWide = chunks.contains { $0.offset > UInt64(UInt32.max) }
         table.children.append(Box(isWide ? "co64" : "stco", []))
         ChunkTable(chunks).write(into: &table)
-        for type in index.groups.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            guard let map = index.groups[type] else { continue }
+        for (type, map) in groups.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             var group = SampleGroup(type, entries: map.descriptions)
             let numbers = Dictionary(
                 uniqueKeysWithValues: map.descriptions.enumerated().map { ($1, UInt32($0 + 1)) })
             for sample in 0..<count { group.append(map[sample].flatMap { numbers[$0] } ?? 0) }
             if group.hasMembers { table.children += group.boxes }
         }
-        boxes = table.children
+        return table.children
+    }
+}
+
+/// The tables of a track whose samples are in fragments, as those of a plain movie.
+struct FinishedTables {
+    let count: Int
+    /// In ticks of the movie.
+    private(set) var duration: UInt64 = 0
+    private let mediaDuration: UInt64
+    private let boxes: [Box]
+    private var edits = Box("edts", children: [])
+
+    /// - Parameter movieScale: ticks per second of the movie.
+    init(_ track: MovieTrack, _ index: SampleIndex, length: UInt64, movieScale: UInt32) throws(MovieError) {
+        let samples = try FinishedSamples(index, length: length, entries: track.entries.count)
+        (count, mediaDuration, boxes) = (samples.count, samples.mediaDuration, samples.boxes(index.groups))
         // The media's time line begins with its first sample; what precedes that is an empty edit.
-        func movieTicks(_ ticks: Int64) -> UInt64 { WrittenTrack.ticks(ticks, scales.track, scales.movie) }
+        func movieTicks(_ ticks: Int64) -> UInt64 { WrittenTrack.ticks(ticks, track.timeScale, movieScale) }
         var rows: [(duration: UInt64, media: Int64)] = []
-        let stated = edits.isEmpty ? [MovieEdit(duration: 0, mediaTime: 0, rate: 0x1_0000)] : edits
-        var total: UInt64 = 0
+        let stated = track.edits.isEmpty ? [MovieEdit(duration: 0, mediaTime: 0, rate: 0x1_0000)] : track.edits
         for (number, edit) in stated.enumerated() {
             guard let media = edit.mediaTime else {
                 if edit.duration > 0 { rows.append((edit.duration, -1)) }
-                total = min(total &+ edit.duration, UInt64(greatestTime))
                 continue
             }
-            let begin = max(media, start)
+            let begin = max(media, samples.start)
             let delay = movieTicks(begin - media)
             let isLast = number + 1 == stated.count
-            let length = isLast ? movieTicks(max(0, shown - begin)) : edit.duration - min(delay, edit.duration)
             if delay > 0 { rows.append((delay, -1)) }
-            rows.append((length, begin - start))
-            total = min(total &+ delay &+ length, UInt64(greatestTime))
+            rows.append(
+                (
+                    isLast ? movieTicks(samples.shown - begin) : edit.duration - min(delay, edit.duration),
+                    begin - samples.start
+                ))
         }
-        (duration, self.edits) = (total, WrittenTrack.edits(rows))
+        duration = rows.reduce(0) { min($0 &+ min($1.duration, UInt64(greatestTime)), UInt64(greatestTime)) }
+        edits = WrittenTrack.edits(rows)
     }
 
     /// A `trak` with these tables.
@@ -116,11 +147,13 @@ struct FinishedTables {
         return track
     }
 
-    /// Sets the duration of a `mvhd`, `tkhd` or `mdhd`, which is `after` bytes behind the times; 32 bits hold at most their greatest.
+    /// Sets the duration of a `mvhd`, `tkhd` or `mdhd`, which is `after` bytes behind the times.
     static func setDuration(_ duration: UInt64, in header: inout Box, after: Int) throws(BoxError) {
         let place = header.offsetAfterTimes + after
         let width = header.fields.first == 1 ? 8 : 4
-        guard header.fields.count >= place + width else { throw BoxError("the box \"\(header.type)\" is cut off") }
+        guard header.fields.count >= place + width else {
+            throw BoxError("the box \"\(header.type)\" is cut off")
+        }
         var bytes: [UInt8] = []
         if width == 8 {
             bytes.appendBigEndian(duration)

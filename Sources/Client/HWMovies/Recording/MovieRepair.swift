@@ -41,20 +41,38 @@ public struct MovieRepair: Sendable {
             bytesWritten = 0
             return
         }
-        let layout = try FileLayout(source)
-        guard let body = layout.movie, body.lowerBound >= UInt64(Box.headerSize),
-            body.count + Box.headerSize >= Box.largeHeaderSize
-        else { throw MovieError(.malformed, "\(file.path) has no movie box") }
+        let body = try Self.movieBody(source, file.path)
+        let built = try Self.movieBox(movie, try source.read(body))
+        guard built.count > 0 else {
+            throw MovieError(.truncated, "\(file.path) ends before its first packet does: nothing can be finished")
+        }
+        try file.finish(built.box, over: body.lowerBound - UInt64(Box.headerSize))
+        (outcome, packetCount) = (.finished, built.count)
+        bytesWritten = built.box.size + Box.largeHeaderSize
+        duration = Double(built.duration) / Double(movie.timeScale)
+    }
+
+    /// The body of the first movie box, whose header is made that of media data.
+    private static func movieBody(
+        _ source: MovieFile, _ path: String
+    ) throws(MovieError) -> Range<UInt64> {
+        guard let body = try FileLayout(source).movie, body.count >= Box.headerSize else {
+            throw MovieError(.malformed, "\(path) has no movie box")
+        }
         let header = try source.read(body.lowerBound - UInt64(Box.headerSize)..<body.lowerBound)
         guard header.fourCC(at: 4) == "moov" else {
-            throw MovieError(.unsupported, "the movie box of \(file.path) has a size of 64 bits")
+            throw MovieError(.unsupported, "the movie box of \(path) has a size of 64 bits")
         }
-        let bytes = try source.read(body)
-        let boxes = try checkingBoxes { () throws(BoxError) in try Box.parse(bytes[...]) }
-        var count = 0
-        var longest: UInt64 = 0
+        return body
+    }
+
+    /// The movie box of the plain movie, its duration in its ticks, and the number of its samples.
+    private static func movieBox(
+        _ movie: Movie, _ body: [UInt8]
+    ) throws(MovieError) -> (box: Box, duration: UInt64, count: Int) {
+        var (count, longest): (Int, UInt64) = (0, 0)
         var children: [Box] = []
-        for box in boxes where box.type != "mvex" {
+        for box in try checkingBoxes({ () throws(BoxError) in try Box.parse(body[...]) }) where box.type != "mvex" {
             guard box.type == "trak" else {
                 children.append(box)
                 continue
@@ -63,24 +81,17 @@ public struct MovieRepair: Sendable {
                 let index = track.index
             else { continue }
             let tables = try FinishedTables(
-                index, length: source.length, entries: track.entries.count, track.edits,
-                scales: (track.timeScale, movie.timeScale))
+                track, index, length: movie.source.length, movieScale: movie.timeScale)
             guard tables.count > 0 else { continue }
             count += tables.count
             longest = max(longest, tables.duration)
             children.append(try checkingBoxes { () throws(BoxError) in try tables.finished(box) })
-        }
-        guard count > 0 else {
-            throw MovieError(.truncated, "\(file.path) ends before its first packet does: nothing can be finished")
         }
         for index in children.indices where children[index].type == "mvhd" {
             try checkingBoxes { () throws(BoxError) in
                 try FinishedTables.setDuration(longest, in: &children[index], after: 4)
             }
         }
-        let finished = Box("moov", children: children)
-        try file.finish(finished, over: body.lowerBound - UInt64(Box.headerSize))
-        (outcome, packetCount, bytesWritten) = (.finished, count, finished.size + Box.largeHeaderSize)
-        duration = Double(longest) / Double(movie.timeScale)
+        return (Box("moov", children: children), longest, count)
     }
 }

@@ -223,7 +223,8 @@ struct WrittenTrack {
             "stbl",
             children: [
                 Box("stsd", fields: [UInt8](bigEndian: [0, UInt32(entries.count)]), children: entries),
-                Box("stts", empty), Box("stsc", empty), Box("stsz", empty + [0, 0, 0, 0] as [UInt8]), Box("stco", empty),
+                Box("stts", empty), Box("stsc", empty), Box("stsz", empty + [0, 0, 0, 0] as [UInt8]),
+                Box("stco", empty),
             ])
         let shown = max(0, begin.shown)
         let delay = movieTicks(shown, movieScale)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
+package import ArgumentParser
 internal import Glibc
-internal import HWDControlCommands
 internal import HWDModel
 internal import HWDSystem
 internal import HWMovies
 
 /// `hwctl repair`.
-struct RepairCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct RepairCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
         commandName: "repair",
         abstract: "Finish a recording whose recorder died, in place.",
         discussion: """
@@ -52,7 +51,9 @@ struct RepairCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    package init() {}
+
+    package func run() throws {
         try report {
             for (mode, status) in [(F_OK, ExitStatus.noInput), (W_OK, .noPermission)]
             where access(FileName.bytes(file), mode) != 0 {
