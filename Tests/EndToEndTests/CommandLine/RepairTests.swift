@@ -25,7 +25,7 @@ extension EndToEndFaults {
         @Test("A recording is repaired in place, with the same pictures")
         func repairs() throws {
             let file = try recording("killed.mov")
-            // libavformat 5.1 decodes all fragments with the first sample entry: the source is what to compare with.
+            // libavformat 5.1 decodes all fragments with the first sample entry: compared with the source.
             let before = try Probe(Clips.fixture("two_entries.mov").path).frameTimes()
             let run = try hwctl("repair", "--json", file)
             #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
