@@ -269,7 +269,7 @@ let package = Package(
             path: "Sources/HWDaemon/Verify", swiftSettings: common + optimizedSwift),
         .target(
             name: "HWDControlCommands",
-            dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
+            dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", "HWMovies", argumentParser],
             path: "Sources/Client/ControlCommands", swiftSettings: common),
         .executableTarget(
             name: "hwctl",

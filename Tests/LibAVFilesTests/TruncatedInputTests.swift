@@ -38,6 +38,27 @@ import Testing
         #expect(try reader.next() == nil)
     }
 
+    /// A recording in fragments that ends within one is read up to the one before, with a warning.
+    @Test func fragmentsBeforeTheCutAreRead() throws {
+        let scratch = try Scratch()
+        let (whole, path) = (scratch.file("whole.mp4"), scratch.file("cut.mp4"))
+        try run(
+            "ffmpeg", "-v", "error", "-i", Clips.h264, "-c", "copy", "-movflags",
+            "frag_every_frame+delay_moov+default_base_moof", whole)
+        let data = try Data(contentsOf: URL(filePath: whole))
+        #expect(try MediaReader(path: whole).warnings.isEmpty)
+        var last = 0
+        for end in stride(from: data.count / 2, to: data.count / 2 + 400, by: 23) {
+            try data.prefix(end).write(to: URL(filePath: path))
+            let reader = try MediaReader(path: path)
+            var frames = 0
+            try reader.forEachFrame { _ in frames += 1 }
+            #expect(frames >= last && frames > 5 && frames < 50, "\(end): \(frames)")
+            last = frames
+            #expect(reader.warnings.count <= 1 && reader.warnings.allSatisfy { $0.contains("hwctl repair") })
+        }
+    }
+
     @Test func wholeFilesAreNotCutOff() throws {
         let scratch = try Scratch()
         for ending in ["mov", "mp4", "mkv", "ts"] {

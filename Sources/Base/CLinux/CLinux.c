@@ -165,6 +165,10 @@ int chwd_rename_new(int from, const char *old, int to, const char *name) {
     return result(renameat2(from, old, to, name, RENAME_NOREPLACE));
 }
 
+int chwd_hold_blocks(int fd, int64_t offset, int64_t count) {
+    return result(fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, count));
+}
+
 // --- Memory
 
 int chwd_memfd_create(const char *name) { return result(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)); }

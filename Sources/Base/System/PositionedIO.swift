@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CHWDLinux
 internal import Glibc
 
 /// Whole transfers with pread(2) and pwrite(2), which continue after short ones and after EINTR.
@@ -19,6 +20,21 @@ public enum PositionedIO {
         transfer(bytes.count) { done, left in
             pwrite(descriptor, bytes.baseAddress.map { $0 + done }, left, off_t(offset) + done)
         }
+    }
+
+    /// Keeps disk blocks for `count` bytes from byte `offset` on without changing the file's size; truncation frees them.
+    ///
+    /// On file systems without reservations this only checks that so much is free.
+    /// - Returns: 0 or an errno.
+    public static func holdBlocks(_ descriptor: Int32, at offset: Int64, count: Int64) -> Int32 {
+        guard count > 0 else { return 0 }
+        let result = chwd_hold_blocks(descriptor, offset, count)
+        guard result < 0 else { return 0 }
+        guard [-EOPNOTSUPP, -ENOSYS, -EINVAL].contains(result) else { return -result }
+        var status = statvfs()
+        guard fstatvfs(descriptor, &status) == 0 else { return 0 }
+        let (free, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        return overflow || free >= UInt64(count) ? 0 : ENOSPC
     }
 
     private static func transfer(_ count: Int, _ step: (_ done: Int, _ left: Int) -> Int) -> Int32 {

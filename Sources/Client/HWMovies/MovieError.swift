@@ -15,6 +15,8 @@ public struct MovieError: Error, Hashable, Sendable, CustomStringConvertible {
         case limit
         /// The bytes of the file cannot be read.
         case unreadable
+        /// The file is being recorded.
+        case inUse
         /// The file cannot be created.
         case cannotCreate
         /// Writing failed.

@@ -17,8 +17,7 @@ struct HWCtlMain {
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
                 DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self,
-                PropertiesCommand.self,
-                RunCommand.self, SessionsCommand.self,
+                PropertiesCommand.self, RepairCommand.self, RunCommand.self, SessionsCommand.self,
             ])
     }
 

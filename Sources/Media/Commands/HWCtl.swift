@@ -47,8 +47,8 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, PlayCommand.self, InfoCommand.self,
-            VerifyCommand.self,
-            SegmentsCommand.self, JoinCommand.self, LivePhotoCommand.self,
+            VerifyCommand.self, SegmentsCommand.self, JoinCommand.self, RepairCommand.self,
+            LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
             PropertiesCommand.self, EffectsCommand.self,
             SessionsCommand.self, RunCommand.self, DisplaysCommand.self,

@@ -36,6 +36,8 @@ ssize_t chwd_peek(int fd, void *buffer, size_t capacity);
 
 // Files. Fails where the new name is taken.
 int chwd_rename_new(int from, const char *old, int to, const char *name);
+// Keeps disk blocks for a part of a file, whose size does not change.
+int chwd_hold_blocks(int fd, int64_t offset, int64_t count);
 
 // Memory.
 int chwd_memfd_create(const char *name);

@@ -41,10 +41,7 @@ public final class MovieWriter {
         } catch {
             throw MovieError(error)
         }
-        let brands: [FourCC] = isQuickTime ? ["qt  ", "qt  "] : ["isom", "isom", "iso6", "mp41"]
-        var type = [UInt8](bigEndian: [brands[0].rawValue, 0x200])
-        for brand in brands.dropFirst() { type.appendBigEndian(brand.rawValue) }
-        let head = Box("ftyp", type).bytes
+        let head = Self.typeBox(isQuickTime).bytes
         mediaStart = UInt64(head.count)
         position = mediaStart + UInt64(Box.largeHeaderSize)
         try write(head + Self.mediaHeader(size: UInt64(Box.largeHeaderSize)), at: 0)
@@ -97,8 +94,8 @@ public final class MovieWriter {
     public func finish(sync: Bool = true) throws(MovieError) {
         if let failure { throw failure }
         let written = tracks.filter { !$0.isEmpty }
-        guard let first = written.first else { throw MovieError(.usage, "a movie needs a packet") }
-        let movie = try box(written, scale: first.timeScale)
+        guard !written.isEmpty else { throw MovieError(.usage, "a movie needs a packet") }
+        let movie = try Self.box(written, metadata)
         try write(movie.bytes, at: position)
         try write(Self.mediaHeader(size: position - mediaStart), at: mediaStart)
         failure = MovieError(.usage, "the movie is finished")
@@ -117,15 +114,39 @@ public final class MovieWriter {
         return track
     }
 
-    private func box(_ written: [WrittenTrack], scale: UInt32) throws(MovieError) -> Box {
-        let duration = written.map { $0.movieTicks($0.duration, scale) }.max() ?? 0
+    /// The `ftyp` box of a container.
+    static func typeBox(_ isQuickTime: Bool) -> Box {
+        let brands: [FourCC] = isQuickTime ? ["qt  ", "qt  "] : ["isom", "isom", "iso6", "mp41"]
+        var type = [UInt8](bigEndian: [brands[0].rawValue, 0x200])
+        for brand in brands.dropFirst() { type.appendBigEndian(brand.rawValue) }
+        return Box("ftyp", type)
+    }
+
+    /// The `mvhd` box.
+    static func header(scale: UInt32, duration: UInt64, nextTrack: UInt32) -> Box {
         var header = TrackBoxes.times(0, duration, [scale])
         // Speed and volume 1.
         header += [UInt8](bigEndian: [0x1_0000, 0x0100_0000, 0, 0] + Box.identityMatrix)
-        header += [UInt8](repeating: 0, count: 24) + [UInt8](bigEndian: [UInt32(written.count + 1)])
-        var children = [Box("mvhd", header)]
+        header += [UInt8](repeating: 0, count: 24) + [UInt8](bigEndian: [nextTrack])
+        return Box("mvhd", header)
+    }
+
+    /// The movie box of tracks that are written.
+    ///
+    /// - Parameters:
+    ///   - written: the first of them gives the movie its time scale.
+    ///   - chapters: the number of the track with the chapters of the first video.
+    static func box(
+        _ written: [WrittenTrack], chapters: UInt32? = nil, _ metadata: [Box]
+    ) throws(MovieError) -> Box {
+        let scale = written[0].timeScale
+        let duration = written.map { $0.movieTicks($0.duration, scale) }.max() ?? 0
+        var children = [header(scale: scale, duration: duration, nextTrack: UInt32(written.count + 1))]
+        let video = written.firstIndex { $0.isVideo }
         for (number, track) in written.enumerated() {
-            children.append(try track.box(UInt32(number + 1), movieScale: scale))
+            children.append(
+                try track.box(
+                    UInt32(number + 1), movieScale: scale, chapters: number == video ? chapters : nil))
         }
         return Box("moov", children: children + metadata)
     }

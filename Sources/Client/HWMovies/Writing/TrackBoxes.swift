@@ -11,13 +11,26 @@ struct TrackBoxes {
     let timeScale: UInt32
     let isQuickTime: Bool
 
-    func video(_ settings: VideoTrackSettings, size: [UInt32], _ edits: Box, _ table: Box) -> Box {
+    func video(
+        _ settings: VideoTrackSettings, size: [UInt32], _ edits: Box, _ table: Box, chapters: UInt32? = nil
+    ) -> Box {
+        var children = [
+            header(settings.matrix, size, volume: 0), edits,
+            media("vide", settings.language, Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)), table),
+        ]
+        if let chapters {
+            children.insert(Box("tref", Box("chap", [UInt8](bigEndian: [chapters])).bytes), at: 2)
+        }
+        return Box("trak", children: children)
+    }
+
+    /// A track that players show as chapters and not as a picture: it is not enabled.
+    func chapters(_ edits: Box, _ table: Box) -> Box {
         Box(
             "trak",
             children: [
-                header(settings.matrix, size, volume: 0), edits,
-                media(
-                    "vide", settings.language, Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)), table),
+                header(Box.identityMatrix, [0, 0], volume: 0, flags: 2), edits,
+                media("text", nil, ChapterText.mediaHeader, table),
             ])
     }
 
@@ -40,9 +53,9 @@ struct TrackBoxes {
         return bytes
     }
 
-    private func header(_ matrix: [UInt32], _ size: [UInt32], volume: UInt32) -> Box {
-        // Enabled and in the movie.
-        let fields = Self.times(3, duration, [id, 0]) + [UInt8](bigEndian: [0, 0, 0, volume << 16])
+    private func header(_ matrix: [UInt32], _ size: [UInt32], volume: UInt32, flags: UInt32 = 3) -> Box {
+        // Enabled (1) and in the movie (2).
+        let fields = Self.times(flags, duration, [id, 0]) + [UInt8](bigEndian: [0, 0, 0, volume << 16])
         return Box("tkhd", fields + [UInt8](bigEndian: matrix + size))
     }
 
@@ -51,7 +64,7 @@ struct TrackBoxes {
         var information = [mediaHeader]
         if isQuickTime { information.append(self.handler("dhlr", "url ", "DataHandler")) }
         information += [.sameFileData, table]
-        let name = handler == "vide" ? "VideoHandler" : "SoundHandler"
+        let name = handler == "vide" ? "VideoHandler" : handler == "soun" ? "SoundHandler" : "TextHandler"
         return Box(
             "mdia",
             children: [

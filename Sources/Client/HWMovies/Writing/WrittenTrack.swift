@@ -8,10 +8,11 @@ struct WrittenTrack {
     enum Media {
         case video(VideoTrackSettings)
         case sound(SoundTrackSettings)
+        case chapters
     }
 
     /// Rows of a table that each are for several samples.
-    private struct Runs {
+    struct Runs {
         private var numbers: [UInt32] = []
 
         mutating func append(_ value: UInt32) {
@@ -67,7 +68,26 @@ struct WrittenTrack {
         entries = [sound.entry]
     }
 
+    /// A track of chapters' titles, in milliseconds.
+    init(chaptersOf isQuickTime: Bool) {
+        media = .chapters
+        (timeScale, self.isQuickTime) = (1000, isQuickTime)
+        entries = [ChapterText.entry]
+    }
+
     var isEmpty: Bool { sizes.isEmpty }
+    /// The number of packets.
+    var count: Int { sizes.count }
+    /// The number of the sample entry of the packets that follow.
+    var entry: Int { current }
+    /// Whether it has pictures.
+    var isVideo: Bool { if case .video = media { true } else { false } }
+
+    /// Annotations without pictures, for those of a fragment; nil for sound.
+    var emptyAnnotations: PictureAnnotations? {
+        guard case .video(let settings) = media else { return nil }
+        return PictureAnnotations(settings.configuration, isQuickTime: isQuickTime)
+    }
 
     /// Changes the parameter sets of the packets that follow.
     mutating func change(to record: DecoderConfigurationRecord) throws(MovieError) {
@@ -88,8 +108,10 @@ struct WrittenTrack {
     }
 
     /// Checks a packet before its bytes are written.
+    ///
+    /// - Parameter pending: the decode time of the packet before, where that is not appended yet.
     /// - Throws: `usage` for times that a movie cannot hold, and for bytes without a picture.
-    func check(_ packet: WrittenPacket) throws(MovieError) {
+    func check(_ packet: WrittenPacket, after pending: Int64? = nil) throws(MovieError) {
         let limit = 0..<Int64(UInt32.max)
         guard limit.contains(packet.duration), (-greatestTime..<greatestTime).contains(packet.time),
             (-greatestTime..<greatestTime).contains(packet.decodeTime),
@@ -97,7 +119,7 @@ struct WrittenTrack {
         else {
             throw MovieError(.usage, "a packet has times that a movie cannot hold, or is decoded after it is shown")
         }
-        if let times, !limit.contains(packet.decodeTime - times.last) {
+        if let last = pending ?? times?.last, !limit.contains(packet.decodeTime - last) {
             throw MovieError(.usage, "a packet is decoded before the one written before it, or much later")
         }
         guard UInt64(packet.bytes.count) <= MovieLimits.packetSize, sizes.count < MovieLimits.samples else {
@@ -137,7 +159,10 @@ struct WrittenTrack {
     var duration: Int64 { max(0, end ?? shown.end) }
 
     /// Ticks of the track as ticks of the movie, rounded to the nearest.
-    func movieTicks(_ ticks: Int64, _ scale: UInt32) -> UInt64 {
+    func movieTicks(_ ticks: Int64, _ scale: UInt32) -> UInt64 { Self.ticks(ticks, timeScale, scale) }
+
+    /// Ticks of a track as ticks of its movie, rounded to the nearest.
+    static func ticks(_ ticks: Int64, _ timeScale: UInt32, _ scale: UInt32) -> UInt64 {
         let product = UInt64(max(0, ticks)).multipliedFullWidth(by: UInt64(scale))
         let (low, carry) = product.low.addingReportingOverflow(UInt64(timeScale) / 2)
         // The quotient fits: ticks have less than 61 bits, and a scale at most 32.
@@ -146,7 +171,9 @@ struct WrittenTrack {
     }
 
     /// The `trak` box.
-    func box(_ id: UInt32, movieScale: UInt32) throws(MovieError) -> Box {
+    ///
+    /// - Parameter chapters: the number of the track with its chapters.
+    func box(_ id: UInt32, movieScale: UInt32, chapters: UInt32? = nil) throws(MovieError) -> Box {
         let writer = TrackBoxes(
             id: id, duration: movieTicks(duration, movieScale), mediaDuration: mediaDuration, timeScale: timeScale,
             isQuickTime: isQuickTime)
@@ -171,16 +198,46 @@ struct WrittenTrack {
             try checkingBoxes { () throws(BoxError) in try annotations?.write(into: &table) }
             return writer.video(
                 settings, size: try settings.displaySize(settings.configuration), edits,
-                try corrected(table))
+                try corrected(table), chapters: chapters)
+        case .chapters: return writer.chapters(edits, table)
         case .sound(let settings):
             if let distance = settings.rollDistance {
-                var group = SampleGroup(
-                    "roll",
-                    entries: [[UInt8(truncatingIfNeeded: distance >> 8), UInt8(truncatingIfNeeded: distance)]])
+                var group = SampleGroup(roll: distance)
                 for _ in sizes { group.append(1) }
                 table.children += group.boxes
             }
             return writer.sound(settings, edits, table)
+        }
+    }
+
+    /// The `trak` box of a movie whose samples are all in fragments, which follow.
+    ///
+    /// - Parameter begin: the decode time at which its media begins, and the first time that is shown.
+    func openBox(
+        _ id: UInt32, movieScale: UInt32, _ begin: (decode: Int64, shown: Int64)
+    ) throws(MovieError) -> Box {
+        let writer = TrackBoxes(
+            id: id, duration: 0, mediaDuration: 0, timeScale: timeScale, isQuickTime: isQuickTime)
+        let empty = [UInt8](bigEndian: [0, 0])
+        let table = Box(
+            "stbl",
+            children: [
+                Box("stsd", fields: [UInt8](bigEndian: [0, UInt32(entries.count)]), children: entries),
+                Box("stts", empty), Box("stsc", empty), Box("stsz", empty + [0, 0, 0, 0] as [UInt8]),
+                Box("stco", empty),
+            ])
+        let shown = max(0, begin.shown)
+        let delay = movieTicks(shown, movieScale)
+        // A duration of 0 is that of the fragments.
+        var rows: [(duration: UInt64, media: Int64)] = [(0, shown - begin.decode)]
+        if delay > 0 { rows.insert((delay, -1), at: 0) }
+        let edits = Self.edits(rows)
+        switch media {
+        case .video(let settings):
+            return writer.video(
+                settings, size: try settings.displaySize(settings.configuration), edits, table, chapters: nil)
+        case .sound(let settings): return writer.sound(settings, edits, table)
+        case .chapters: return writer.chapters(edits, table)
         }
     }
 
@@ -205,6 +262,11 @@ struct WrittenTrack {
         let delay = movieTicks(begin, movieScale)
         if delay > 0 { rows.append((delay, -1)) }
         rows.append((movieTicks(duration, movieScale) - min(delay, movieTicks(duration, movieScale)), media))
+        return Self.edits(rows)
+    }
+
+    /// An `edts` box; −1 shows nothing.
+    static func edits(_ rows: [(duration: UInt64, media: Int64)]) -> Box {
         let isWide = rows.contains { $0.duration > UInt64(UInt32.max) || $0.media > Int64(Int32.max) }
         var body = [UInt8](bigEndian: [isWide ? 0x0100_0000 : 0, UInt32(rows.count)])
         for row in rows {

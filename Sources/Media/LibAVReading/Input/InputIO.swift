@@ -8,6 +8,8 @@ package final class InputIO {
     private let file: InputFile
     private let cancelFlag: CancelFlag
     private var position: Int64 = 0
+    /// Where the file ends for its readers; nil for its own end.
+    private let end: Int64?
 
     /// Bytes per read, as in libavformat's file protocol.
     private static let bufferSize: Int32 = 1 << 15
@@ -17,6 +19,7 @@ package final class InputIO {
         guard file.kind != .pictures, let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
         self.file = file
         self.cancelFlag = cancelFlag
+        end = file.endOfWholeFragments()
         let seek: @convention(c) (UnsafeMutableRawPointer?, Int64, Int32) -> Int64 = { opaque, offset, whence in
             InputIO.from(opaque).seek(offset, whence)
         }
@@ -44,7 +47,9 @@ package final class InputIO {
 
     private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         if cancelFlag.isSet { return clibav_exit() }
-        let target = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
+        let room = end.map { max(0, $0 - position) } ?? Int64(count)
+        guard room > 0 else { return clibav_eof() }
+        let target = UnsafeMutableRawBufferPointer(start: bytes, count: Int(min(Int64(count), room)))
         if let contents = file.contents { return copy(contents, to: target) }
         if position < Int64(file.held.count) { return copy(file.held, to: target) }
         guard let descriptor = file.descriptor else { return clibav_error(EBADF) }
@@ -98,6 +103,7 @@ package final class InputIO {
 
     /// The size in bytes, or an AVERROR.
     private var size: Int64 {
+        if let end { return end }
         if let contents = file.contents { return Int64(contents.count) }
         var status = stat()
         guard let descriptor = file.descriptor, fstat(descriptor, &status) == 0 else {

@@ -138,7 +138,7 @@ extension LibAVSource {
 
         /// Notices about the input to show before it is used, one line each.
         func warnings(_ options: MediaReader.Options) -> [String] {
-            var warnings = [series?.warning].compactMap { $0 }
+            var warnings = [series?.warning, demuxer.file.cutRecordingWarning].compactMap { $0 }
             if isDecoded, conversion.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
                 warnings.append("warning: the input's alpha, which is stored beside its pictures, is left out")
             }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+internal import HWDBoxes
+
+/// Finishes a movie with fragments whose recorder died, in place, as `MovieRecorder.finish` does: no media is moved.
+///
+/// The file may be cut off at any byte behind its movie box. What of the last fragment is in the file is kept.
+public struct MovieRepair: Sendable {
+    /// What was found and done.
+    public enum Outcome: Hashable, Sendable {
+        /// The file is a plain movie already, and was not changed.
+        case complete
+        /// The file was finished.
+        case finished
+    }
+
+    public let outcome: Outcome
+    /// How long the movie is, in seconds.
+    public let duration: Double
+    /// Packets in all tracks.
+    public let packetCount: Int
+    /// Bytes that were written.
+    public let bytesWritten: Int
+    /// What is damaged and was left out, for people.
+    public let remarks: [String]
+
+    /// Finishes a file.
+    /// - Throws: what `Movie` throws; `inUse` while it is recorded; `truncated` where no whole packet is in the file;
+    ///   `malformed` for one that is cut off and has no fragments; `io`.
+    public init(path: String) throws(MovieError) {
+        let file = try RecordedFile(opening: path)
+        let source = try MovieFile(path: path)
+        let movie = try Movie(source)
+        remarks = movie.remarks
+        guard movie.isFragmented else {
+            guard !movie.isCutShort else {
+                throw MovieError(.malformed, "\(file.path) is cut off and has no fragments: it cannot be finished")
+            }
+            outcome = .complete
+            duration = movie.tracks.map { Double($0.duration) / Double($0.timeScale) }.max() ?? 0
+            packetCount = movie.tracks.reduce(0) { $0 + $1.sampleCount }
+            bytesWritten = 0
+            return
+        }
+        let body = try Self.movieBody(source, file.path)
+        let built = try Self.movieBox(movie, try source.read(body))
+        guard built.count > 0 else {
+            throw MovieError(.truncated, "\(file.path) ends before its first packet does: nothing can be finished")
+        }
+        try file.finish(built.box, over: body.lowerBound - UInt64(Box.headerSize))
+        (outcome, packetCount) = (.finished, built.count)
+        bytesWritten = built.box.size + Box.largeHeaderSize
+        duration = Double(built.duration) / Double(movie.timeScale)
+    }
+
+    /// The body of the first movie box, whose header is made that of media data.
+    private static func movieBody(
+        _ source: MovieFile, _ path: String
+    ) throws(MovieError) -> Range<UInt64> {
+        guard let body = try FileLayout(source).movie, body.count >= Box.headerSize else {
+            throw MovieError(.malformed, "\(path) has no movie box")
+        }
+        let header = try source.read(body.lowerBound - UInt64(Box.headerSize)..<body.lowerBound)
+        guard header.fourCC(at: 4) == "moov" else {
+            throw MovieError(.unsupported, "the movie box of \(path) has a size of 64 bits")
+        }
+        return body
+    }
+
+    /// The movie box of the plain movie, its duration in its ticks, and the number of its samples.
+    private static func movieBox(
+        _ movie: Movie, _ body: [UInt8]
+    ) throws(MovieError) -> (box: Box, duration: UInt64, count: Int) {
+        var (count, longest): (Int, UInt64) = (0, 0)
+        var children: [Box] = []
+        for box in try checkingBoxes({ () throws(BoxError) in try Box.parse(body[...]) }) where box.type != "mvex" {
+            guard box.type == "trak" else {
+                children.append(box)
+                continue
+            }
+            guard let id = box.trackID, let track = movie.tracks.first(where: { Int($0.id) == id }),
+                let index = track.index
+            else { continue }
+            let tables = try FinishedTables(
+                track, index, length: movie.source.length, movieScale: movie.timeScale)
+            guard tables.count > 0 else { continue }
+            count += tables.count
+            longest = max(longest, tables.duration)
+            children.append(try checkingBoxes { () throws(BoxError) in try tables.finished(box) })
+        }
+        for index in children.indices where children[index].type == "mvhd" {
+            try checkingBoxes { () throws(BoxError) in
+                try FinishedTables.setDuration(longest, in: &children[index], after: 4)
+            }
+        }
+        return (Box("moov", children: children), longest, count)
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import HWDBoxes
+internal import HWDSystem
+
+/// The file of a recording, under its final name from the first byte on.
+///
+/// A lock (flock(2)) shows other processes that it is being written. Blocks for what `finish` writes are kept back behind its
+/// end, so that a disk that becomes full does not keep the file from being finished.
+final class RecordedFile {
+    let path: String
+    /// -1 once it is closed.
+    private(set) var descriptor: Int32
+    /// The byte behind the last that was written.
+    private(set) var position: UInt64 = 0
+    private let name: String
+
+    /// Creates a file, or empties one that exists.
+    /// - Throws: `cannotCreate`, with the reason.
+    init(creating path: String, replaces: Bool) throws(MovieError) {
+        (name, self.path) = (path, FileName.printable(path))
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
+        descriptor = open(FileName.bytes(path), replaces ? flags : flags | O_EXCL, 0o666)
+        guard descriptor >= 0 else { throw Self.cannotCreate(self.path, errno) }
+        var error = Self.isRegular(descriptor) ? 0 : EINVAL
+        if error == 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0 { error = errno }
+        if error == 0, ftruncate(descriptor, 0) != 0 { error = errno }
+        guard error == 0 else {
+            close()
+            switch error {
+            case EINVAL:
+                throw MovieError(.cannotCreate, "\(self.path) cannot be created: it is not a regular file")
+            case EWOULDBLOCK:
+                throw MovieError(.cannotCreate, "\(self.path) cannot be created: it is being recorded")
+            default: throw Self.cannotCreate(self.path, error)
+            }
+        }
+    }
+
+    /// Opens a file that exists, at its end.
+    /// - Throws: `unreadable`, with the reason.
+    init(opening path: String) throws(MovieError) {
+        (name, self.path) = (path, FileName.printable(path))
+        descriptor = open(FileName.bytes(path), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Self.unreadable(self.path, String(cString: strerror(errno))) }
+        var status = stat()
+        guard Self.isRegular(descriptor), fstat(descriptor, &status) == 0, status.st_size >= 0 else {
+            close()
+            throw Self.unreadable(self.path, "it is not a regular file")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close()
+            throw MovieError(.inUse, "\(self.path) is being recorded")
+        }
+        position = UInt64(status.st_size)
+    }
+
+    deinit { close() }
+
+    /// Closes the file, which others may change from now on.
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    private static func isRegular(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    private static func cannotCreate(_ path: String, _ error: Int32) -> MovieError {
+        MovieError(.cannotCreate, "\(path) cannot be created: \(String(cString: strerror(error)))")
+    }
+
+    private static func unreadable(_ path: String, _ reason: String) -> MovieError {
+        MovieError(.unreadable, "\(path) cannot be changed: \(reason)")
+    }
+
+    private func io(_ error: Int32) -> MovieError {
+        MovieError(.io, "\(path) cannot be written: \(String(cString: strerror(error)))")
+    }
+
+    /// Appends bytes with one write, and keeps `reserve` bytes free behind them.
+    /// - Throws: `io`; the file is what it was before.
+    func append(_ bytes: [UInt8], reserve: UInt64) throws(MovieError) {
+        guard let failure = hold(UInt64(bytes.count) + reserve) ?? put(bytes, at: position) else {
+            position += UInt64(bytes.count)
+            return
+        }
+        // What was written of them would be a box that is cut off; blocks kept back behind the end go with it.
+        _ = ftruncate(descriptor, off_t(position))
+        _ = hold(reserve)
+        throw io(failure)
+    }
+
+    /// Replaces bytes that were written before.
+    func replace(_ bytes: [UInt8], at position: UInt64) throws(MovieError) {
+        if let failure = put(bytes, at: position) { throw io(failure) }
+    }
+
+    private func hold(_ count: UInt64) -> Int32? {
+        let failure = PositionedIO.holdBlocks(descriptor, at: Int64(position), count: Int64(count))
+        return failure == 0 ? nil : failure
+    }
+
+    private func put(_ bytes: [UInt8], at position: UInt64) -> Int32? {
+        let failure = bytes.withUnsafeBytes { PositionedIO.write(descriptor, $0, at: Int64(position)) }
+        return failure == 0 ? nil : failure
+    }
+
+    /// Waits until all is on the disk.
+    /// - Throws: `io`.
+    func sync() throws(MovieError) {
+        guard fsync(descriptor) != 0, errno != EINVAL else { return }
+        throw io(errno)
+    }
+
+    /// Gives the blocks that were kept back to others.
+    func release() { _ = ftruncate(descriptor, off_t(position)) }
+
+    /// Removes the file where nothing was written.
+    func removeEmpty() {
+        guard position == 0 else { return }
+        unlink(FileName.bytes(name))
+    }
+
+    /// Makes a plain movie of one with fragments, without moving media: the movie box is appended, and one write of 16 bytes turns
+    /// what began with the first movie box into media data.
+    ///
+    /// At any time before that write the file is the movie with fragments, whose readers pass over a second movie box.
+    /// - Parameter start: where the first movie box begins.
+    /// - Throws: `io`.
+    func finish(_ movie: Box, over start: UInt64) throws(MovieError) {
+        let end = position
+        do throws(MovieError) { try append(movie.bytes, reserve: 0) } catch {
+            release()
+            throw error
+        }
+        try sync()
+        var head = [UInt8](bigEndian: [1, ("mdat" as FourCC).rawValue])
+        head.appendBigEndian(end - start)
+        try replace(head, at: start)
+        release()
+        try sync()
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+internal import HWDBoxes
+
+/// Chapters' titles as samples of text (QuickTime File Format, "Text Media").
+enum ChapterText {
+    /// The sample entry: no colors, no box, and one font.
+    static let entry: Box = {
+        var fields = [UInt8](repeating: 0, count: 7) + [1]
+        // Flags, justification, background and box; then a style of font 1, whose table follows.
+        fields += [UInt8](bigEndian: [1, 0, 0, 0, 0, 0, 0x1_0000])
+        fields += [0, 0, 0, 0, 0, 0]
+        return Box("text", fields + Box("ftab", [0, 1, 0, 1, 0]).bytes)
+    }()
+
+    /// `gmhd` of text, whose matrix changes nothing.
+    static let mediaHeader: Box = {
+        let information = [UInt8](bigEndian: [0, 0x0040_8000, 0x8000_8000, 0])
+        var matrix = [UInt8](bigEndian: Box.identityMatrix)
+        matrix[33] = 0
+        return Box("gmhd", Box("gmin", information).bytes + Box("text", matrix).bytes)
+    }()
+
+    /// A sample: the length, the title, and the statement that it is UTF-8.
+    static func sample(_ title: String) -> [UInt8] {
+        let text = Array(title.utf8.prefix(Int(UInt16.max)))
+        var bytes: [UInt8] = []
+        bytes.appendBigEndian(UInt16(text.count))
+        return bytes + text + Box("encd", [0, 0, 1, 0]).bytes
+    }
+}
+
+extension WrittenTrack {
+    /// A chapter as a packet, from and until a time in seconds.
+    static func chapter(_ title: String, from start: Double, until end: Double) -> WrittenPacket {
+        let times = [start, end].map { Int64(($0 * 1000).rounded()) }
+        return WrittenPacket(bytes: ChapterText.sample(title), time: times[0], duration: times[1] - times[0])
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWDBoxes
+import HWMovies
+import Testing
+
+@Suite struct RecordingFaultTests {
+    @Test("A disk that becomes full ends a recording well")
+    func fullDisk() throws {
+        let scratch = try Scratch()
+        let folder = scratch.file("full")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        guard mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0 else {
+            // Only root mounts; a limit of file sizes stands for the disk elsewhere.
+            print("a full disk is tested by root only")
+            return
+        }
+        defer { umount(folder) }
+        let source = try RecordingTests.Source(Clips.path("bbb_720p_main10.mp4"))
+        let path = folder + "/full.mov"
+        let recorder = try source.start(path)
+        var (failure, shift): (MovieError?, Int64) = (nil, 0)
+        let list = source.tracks[0].packets
+        let length = list[list.count - 1].decodeTime + list[0].duration - list[0].decodeTime
+        while failure == nil, shift < 1000 * length {
+            do throws(MovieError) {
+                for (track, packet) in source.order where track == 0 {
+                    var written = WrittenPacket(packet)
+                    written.time += shift
+                    written.decodeTime += shift
+                    try recorder.append(written, to: track)
+                }
+            } catch { failure = error }
+            shift += length
+        }
+        let error = try #require(failure)
+        #expect(error.code == .io && error.reason.contains("No space left"), "\(error)")
+        try recorder.finish()
+        try RecordingTests.checkPlain(path)
+        try compare(path)
+        #expect(try RecordingTests.end(path) > 0)
+    }
+
+    @Test("What cannot be recorded or repaired is refused")
+    func refusals() throws {
+        let scratch = try Scratch()
+        func code(_ body: () throws(MovieError) -> Void) -> MovieError.Code? {
+            do throws(MovieError) {
+                try body()
+                return nil
+            } catch { return error.code }
+        }
+        let path = scratch.file("recorded.mov")
+        let source = try RecordingTests.Source(Clips.path("bframes.mp4"))
+        let recorder = try source.start(path)
+        // Two recorders of a file, and its repair while it is recorded.
+        #expect(code { () throws(MovieError) in _ = try MovieRecorder(path: path) } == .cannotCreate)
+        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .inUse)
+        #expect(code { () throws(MovieError) in try recorder.finish() } == .usage)
+        // Nothing was recorded: no file remains.
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(code { () throws(MovieError) in _ = try MovieRecorder(path: scratch.path) } == .cannotCreate)
+        #expect(
+            code { () throws(MovieError) in _ = try MovieRecorder(path: path, fragmentDuration: 2) } == .usage)
+        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .unreadable)
+        try Data("no movie at all".utf8).write(to: URL(filePath: path))
+        #expect(
+            code { () throws(MovieError) in _ = try MovieRecorder(path: path, replaces: false) } == .cannotCreate)
+        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } == .truncated)
+        // A plain file that is cut off has no fragments to finish.
+        let plain = try Clips.bytes(Clips.path("hlg.mov"))
+        try Data(plain.dropLast(10)).write(to: URL(filePath: path))
+        let bytes = try Clips.bytes(path)
+        #expect(code { () throws(MovieError) in _ = try MovieRepair(path: path) } != nil)
+        #expect(try Clips.bytes(path) == bytes)
+    }
+
+    @Test("A recording whose bytes are changed is read, repaired or refused")
+    func mutations() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("mutated.mov")
+        let source = try RecordingTests.Source(Clips.path("bframes.mp4"))
+        let recorder = try source.start(path)
+        for (track, packet) in source.order { try recorder.append(WrittenPacket(packet), to: track) }
+        try recorder.flush()
+        let original = try Clips.bytes(path)
+        recorder.discard()
+        // The boxes of the movie and of its fragments: media is not looked at.
+        var (position, boxes): (Int, [Range<Int>]) = (0, [])
+        while let header = BoxHeader(original[position...], available: UInt64(original.count - position)) {
+            let end = position + Int(header.size)
+            if header.type != "mdat", header.type != "free" { boxes.append(position..<end) }
+            position = end
+        }
+        var generator = SystemRandomNumberGenerator()
+        var (finished, refused) = (0, 0)
+        for _ in 0..<600 {
+            var bytes = original
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                guard let box = boxes.randomElement(using: &generator) else { continue }
+                let place = Int.random(in: box, using: &generator)
+                bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << UInt8.random(in: 0...7)].randomElement() ?? 0
+            }
+            try Data(bytes).write(to: URL(filePath: path))
+            do throws(MovieError) {
+                let repair = try MovieRepair(path: path)
+                let read = try Movie(path: path)
+                #expect(read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete)
+                finished += 1
+            } catch {
+                #expect(error.code != .io && error.code != .usage, "\(error)")
+                // What is refused is not changed.
+                #expect(try Clips.bytes(path) == bytes)
+                refused += 1
+            }
+        }
+        #expect(finished > 0 && refused > 0)
+    }
+
+    @Test("A repair that stopped before its last write can be made again")
+    func interruptedRepair() throws {
+        let scratch = try Scratch()
+        let made = try Recipe.all[0].make(in: scratch)
+        let source = try RecordingTests.Source(made)
+        let path = scratch.file("stopped.mov")
+        let recorder = try source.start(path)
+        try source.record(made, to: recorder)
+        try recorder.flush()
+        let before = try Clips.bytes(path)
+        recorder.discard()
+        _ = try MovieRepair(path: path)
+        // The movie box is appended in part or whole, and the head is not switched.
+        let appended = Array(try Clips.bytes(path).dropFirst(before.count))
+        let expected = try RecordingTests.videoPackets(path)
+        for count in [1, 7, 9, appended.count / 2, appended.count] {
+            try Data(before + appended.prefix(count)).write(to: URL(filePath: path))
+            #expect(try RecordingTests.videoPackets(path) == expected)
+            #expect(try MovieRepair(path: path).outcome == .finished)
+            #expect(try RecordingTests.videoPackets(path) == expected)
+            try RecordingTests.checkPlain(path)
+        }
+    }
+}
