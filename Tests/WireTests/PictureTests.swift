@@ -9,7 +9,8 @@ import Testing
     static let good = AddPicture(
         poolID: 3, fourcc: PixelFormat.nv12.fourcc, width: 64, height: 48, uses: .source,
         planes: [
-            AddPicture.Plane(object: 0, offset: 0, stride: 64), AddPicture.Plane(object: 0, offset: 3072, stride: 64),
+            AddPicture.Plane(object: 0, offset: 0, stride: 64),
+            AddPicture.Plane(object: 0, offset: 3072, stride: 64),
         ])
 
     @Test func acceptsPicturesThatFit() throws {
@@ -29,7 +30,9 @@ import Testing
     }
 
     static let faults = [
-        Fault(testDescription: "a buffer that is one byte too small", reason: "plane 1 ends past its dma-buf's 4607", sizes: [4607]),
+        Fault(
+            testDescription: "a buffer that is one byte too small", reason: "plane 1 ends past its dma-buf's 4607",
+            sizes: [4607]),
         Fault(testDescription: "an offset that overflows", reason: "plane 1") { $0.planes[1].offset = .max - 63 },
         Fault(testDescription: "the largest stride", reason: "stride") { $0.planes[0].stride = .max },
         Fault(testDescription: "a large stride and offset", reason: "ends past") {
@@ -42,13 +45,17 @@ import Testing
             $0.planes.append($0.planes[1])
         },
         Fault(testDescription: "no width", reason: "0x48 is not possible") { $0.width = 0 },
-        Fault(testDescription: "the largest size", reason: "is not possible") { ($0.width, $0.height) = (.max, .max) },
+        Fault(testDescription: "the largest size", reason: "is not possible") {
+            ($0.width, $0.height) = (.max, .max)
+        },
         Fault(testDescription: "no use", reason: "uses are 0") { $0.uses = [] },
         Fault(testDescription: "an unknown use", reason: "uses are 5") { $0.uses = .init(rawValue: 5) },
         Fault(testDescription: "no dma-buf", reason: "0 dma-bufs", sizes: []),
         Fault(
             testDescription: "too many dma-bufs", reason: "5 dma-bufs", sizes: [4608, 4608, 4608, 4608, 4608]),
-        Fault(testDescription: "a dma-buf that no plane uses", reason: "no plane is in dma-buf 1", sizes: [4608, 4608]),
+        Fault(
+            testDescription: "a dma-buf that no plane uses", reason: "no plane is in dma-buf 1",
+            sizes: [4608, 4608]),
         Fault(testDescription: "a dma-buf that did not come", reason: "plane 1 is in dma-buf 1 of 1") {
             $0.planes[1].object = 1
         },
@@ -56,7 +63,8 @@ import Testing
             $0.planes[0].object = .max
         },
         Fault(
-            testDescription: "a tiled picture", reason: "the modifier 0x100000000000001 is not imported; formats are NV12",
+            testDescription: "a tiled picture",
+            reason: "the modifier 0x100000000000001 is not imported; formats are NV12",
             status: .pixelTransferNotSupported
         ) { $0.modifier = 0x0100_0000_0000_0001 },
         Fault(

@@ -32,7 +32,8 @@ public final class ImportedPicture: Sendable {
         format = try message.validate(sizes: buffers.map(\.size))
         let packed = FrameLayout.packed(format, width: Int(message.width), height: Int(message.height))
         guard packed.size <= maxSize else {
-            throw SessionError(.parameter, "picture \(message.poolID) takes \(packed.size) bytes, at most \(maxSize)")
+            throw SessionError(
+                .parameter, "picture \(message.poolID) takes \(packed.size) bytes, at most \(maxSize)")
         }
         do throws(SystemError) { copy = try SharedMemory(creating: "hwdaemon-picture", size: packed.size) } catch {
             throw SessionError(.allocationFailed, "memory for a copy of picture \(message.poolID): \(error)")
@@ -49,7 +50,8 @@ public final class ImportedPicture: Sendable {
     func use(_ use: AddPicture.Uses, _ planes: FrameLayout) throws(SessionError) -> PictureUse {
         guard message.uses.contains(use) else {
             throw SessionError(
-                .parameter, "picture \(message.poolID) was not registered as a \(use == .source ? "source" : "target")")
+                .parameter,
+                "picture \(message.poolID) was not registered as a \(use == .source ? "source" : "target")")
         }
         guard planes == message.layout else {
             throw SessionError(.parameter, "a frame's planes are not those of picture \(message.poolID)")

@@ -142,6 +142,25 @@ public final class SessionPort: @unchecked Sendable {
                 handler.didRemove(memory)
                 return []
             }
+        case .addPicture, .addFence, .addTable: try handleFiles(opcode, sequence, payload, &fds, handler, &pools)
+        case .invalidate:
+            try ByteReader().expectEnd(of: payload)
+            end(.ok, "invalidated by the client")
+        case let other where other.failure == .isAnswered:
+            answer(sequence) { () throws(SessionError) in
+                try handler.handle(other, sequence, payload, pools)
+                return []
+            }
+        default: try handler.handle(opcode, sequence, payload, pools)
+        }
+    }
+
+    /// Handles messages with files whose failure does not end the session.
+    private func handleFiles(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue,
+        _ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        switch opcode {
         case .addPicture:
             let picture = Result { () throws(SessionError) in
                 try addPicture(AddPicture(decoding: payload), &fds, handler, &pools)
@@ -161,7 +180,7 @@ public final class SessionPort: @unchecked Sendable {
                 picture.wait(for: try fence.get())
                 return []
             }
-        case .addTable:
+        default:
             let memory = Result { () throws(SessionError) in try Self.table(fds.popFirst()) }
             // The reader copies the text.
             if case .success(let memory) = memory { try self.memory.require(2 * memory.size) }
@@ -170,15 +189,6 @@ public final class SessionPort: @unchecked Sendable {
                 return []
             }
             try self.memory.check()
-        case .invalidate:
-            try ByteReader().expectEnd(of: payload)
-            end(.ok, "invalidated by the client")
-        case let other where other.failure == .isAnswered:
-            answer(sequence) { () throws(SessionError) in
-                try handler.handle(other, sequence, payload, pools)
-                return []
-            }
-        default: try handler.handle(opcode, sequence, payload, pools)
         }
     }
 
@@ -217,7 +227,8 @@ public final class SessionPort: @unchecked Sendable {
         for side in handler.pictureSides where message.uses.contains(side.use) {
             let frames = side.frames
             guard
-                message.fourcc == frames.format.fourcc, message.width == frames.width, message.height == frames.height
+                message.fourcc == frames.format.fourcc, message.width == frames.width,
+                message.height == frames.height
             else {
                 throw SessionError(
                     .parameter,

@@ -71,7 +71,8 @@ final class FakeBuffer {
     func fill(_ frame: [UInt8]) {
         var position = 0
         for row in rows {
-            UnsafeMutableRawBufferPointer(rebasing: bytes[row]).copyBytes(from: frame[position..<position + row.count])
+            let samples = frame[position..<position + row.count]
+            UnsafeMutableRawBufferPointer(rebasing: bytes[row]).copyBytes(from: samples)
             position += row.count
         }
     }

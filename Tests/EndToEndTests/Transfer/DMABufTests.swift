@@ -89,7 +89,8 @@ extension EndToEnd {
                 buffer.fill(frame)
                 try session.encode(
                     EncodeFrame(
-                        frameID: UInt64(number), pts: Int64(number), duration: 1, poolID: 9, layout: picture.layout))
+                        frameID: UInt64(number), pts: Int64(number), duration: 1, poolID: 9, layout: picture.layout)
+                )
                 // The encoder has read it: the next frame is written over it.
                 var isRead = false
                 while !isRead {
@@ -128,7 +129,10 @@ extension EndToEnd {
         static let refusals = [
             Refusal(testDescription: "no dma-buf", reason: "is not a dma-buf") { $1 = [0] },
             Refusal(testDescription: "one dma-buf and another file", reason: "is not a dma-buf") { $1.append(0) },
-            Refusal(testDescription: "a modifier", reason: "modifier 0x7 is not imported", status: .pixelTransferNotSupported) {
+            Refusal(
+                testDescription: "a modifier", reason: "modifier 0x7 is not imported",
+                status: .pixelTransferNotSupported
+            ) {
                 picture, _ in picture.modifier = 7
             },
             Refusal(testDescription: "an offset that overflows", reason: "ends past") { picture, _ in
@@ -143,7 +147,9 @@ extension EndToEnd {
             Refusal(testDescription: "another format", reason: "names 2") { picture, _ in
                 picture.fourcc = PixelFormat.bgra8.fourcc
             },
-            Refusal(testDescription: "another side's format", reason: "not like the session's frames", uses: .target) {
+            Refusal(
+                testDescription: "another side's format", reason: "not like the session's frames", uses: .target
+            ) {
                 _, _ in
             },
             Refusal(testDescription: "a dma-buf twice", reason: "no plane is in dma-buf 1") { $1.append($1[0]) },
@@ -188,7 +194,9 @@ extension EndToEnd {
             #expect(try server.daemon.call(GetFeatures.self, Empty()).features.contains("dmabufs"))
         }
 
-        @Test("A frame whose planes are not the picture's, or that uses it otherwise, ends the session", arguments: [0, 1, 2])
+        @Test(
+            "A frame whose planes are not the picture's, or that uses it otherwise, ends the session",
+            arguments: [0, 1, 2])
         func wrongFrames(_ fault: Int) throws {
             let server = try TestDaemon(environment: FakeBuffer.environment())
             let buffer = try FakeBuffer(.yu12, width: RawSession.width, height: RawSession.height)
