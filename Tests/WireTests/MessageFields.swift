@@ -46,6 +46,8 @@ struct DecodedPayload {
         case .transferFrame: self = try .payload(TransferFrame.self, bytes)
         case .transferTimedFrame: self = try .payload(TransferTimedFrame.self, bytes)
         case .addTable: self = try .payload(AddTable.self, bytes)
+        case .addPicture: self = try .payload(AddPicture.self, bytes)
+        case .addFence: self = try .payload(AddFence.self, bytes)
         case .changeEffects: self = try .payload(ChangeEffects.self, bytes)
         case .reply: self = try .payload(Reply.self, bytes)
         case .addArena: self = try .payload(AddArena.self, bytes)
@@ -193,6 +195,27 @@ extension TransferTimedFrame: DocumentedPayload {
 
 extension AddTable: DocumentedPayload {
     var namedValues: [NamedValue] { [NamedValue("table", table), reserved, NamedValue("size", size)] }
+}
+
+extension AddPicture: DocumentedPayload {
+    var namedValues: [NamedValue] {
+        [
+            NamedValue("pool", poolID), NamedValue("fourcc", fourcc), NamedValue("width", width),
+            NamedValue("height", height), NamedValue("uses", uses.rawValue), NamedValue("planes", planes.count),
+            NamedValue("modifier", modifier),
+        ]
+            + planes.enumerated().flatMap { index, plane in
+                [
+                    NamedValue("plane[\(index)].object", plane.object),
+                    NamedValue("plane[\(index)].stride", plane.stride),
+                    NamedValue("plane[\(index)].offset", plane.offset),
+                ]
+            }
+    }
+}
+
+extension AddFence: DocumentedPayload {
+    var namedValues: [NamedValue] { [NamedValue("pool", poolID), reserved] }
 }
 
 extension ChangeEffects: DocumentedPayload {

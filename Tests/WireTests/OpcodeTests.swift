@@ -81,10 +81,12 @@ private struct ProtocolPage {
     @Test func descriptorsMatchTheProtocolPage() throws {
         for row in try ProtocolPage().all {
             let opcode = try #require(Opcode(rawValue: row.opcode))
-            #expect((opcode.fdCounts == 1...1) == row.payload.contains("memfd"), "\(opcode)")
+            let bringsOne = ["memfd", "sync file"].contains { row.payload.contains($0) }
+            #expect((opcode.fdCounts == 1...1) == bringsOne, "\(opcode)")
         }
         // Prose: a packet that is too large for the arena brings a memfd of its own.
         #expect(Opcode.packet.fdCounts == 0...1)
+        #expect(Opcode.addPicture.fdCounts == 1...4)
     }
 
     @Test func answersFailuresOfMessagesWithAReply() throws {
@@ -92,7 +94,7 @@ private struct ProtocolPage {
         #expect(
             answered == [
                 .setProperties, .copyProperties, .removePool, .canAcceptFormat, .changeFormat, .addTable,
-                .changeEffects,
+                .changeEffects, .addPicture, .addFence,
             ])
         for row in try ProtocolPage().all where answered.contains(where: { $0.rawValue == row.opcode }) {
             #expect(row.answer.hasPrefix("reply"), "\(row.name)")

@@ -18,7 +18,7 @@ from .errors import (
     STATUS_NAMES, CallError, ConnectionClosed, Error, NotPermitted, NotRunning, ParameterError, SessionEnded, StatusError,
     Timeout)
 from .files import frames, write
-from .images import Frame, Image, Picture
+from .images import DMABufFrame, Frame, Image, Picture
 from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
 from .output import VideoFrame, VideoOutput
 from .packets import Packet, PacketReport
@@ -27,11 +27,11 @@ from .transfer import TransferSession
 __version__ = "0.2.0"
 
 __all__ = [
-    "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
-    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "OutputCounts", "Packet", "PacketReport",
-    "ParameterError", "Picture", "PlayMode", "Playability", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError",
-    "Timeout", "TransferSession", "VideoFrame", "VideoOutput", "annex_b", "annex_b_parameter_sets", "call", "default_daemon",
-    "frames", "parameter_sets", "playability", "probe", "write",
+    "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "DMABufFrame",
+    "Daemon", "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "OutputCounts", "Packet",
+    "PacketReport", "ParameterError", "Picture", "PlayMode", "Playability", "Probe", "Rectangle", "SessionEnded",
+    "SideData", "StatusError", "Timeout", "TransferSession", "VideoFrame", "VideoOutput", "annex_b",
+    "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "playability", "probe", "write",
 ]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
-from ._core.memory import Memory
+from ._core.memory import Memory, PictureMemory
+from ._core.payloads import PictureToAdd
 from .errors import refused
-from .formats import PIXEL_FORMATS, Layout, Plane, PlaneFormat
+from .formats import PIXEL_FORMATS, Layout, Plane, PlaneFormat, fault, fourcc
 from .metadata import Color, Rectangle, SideData
 
 if TYPE_CHECKING:
@@ -179,6 +180,40 @@ class Frame(Image):
         free = getattr(self, "_free", None)
         if free is not None:
             free()
+
+
+class DMABufFrame(Frame):
+    """A picture in a dma-buf of the app's, which sessions read or write in its place; needs the feature `dmabufs`.
+
+    Pass it as a frame to encode or convert, or as the target of `TransferSession.submit`. The daemon checks it with its first use:
+    what cannot be imported raises StatusError with what can, and the session continues. `fill`, `tobytes` and `planes` access the
+    dma-buf through a mapping; the app puts DMA_BUF_IOCTL_SYNC around them where a device uses it as well.
+    """
+
+    def __init__(
+        self, descriptor: int, pixel_format: str, size: Tuple[int, int], places: Sequence[Plane], *, modifier: int = 0,
+        target: bool = False
+    ) -> None:
+        """Describes a picture.
+
+        - descriptor: the dma-buf's, which is duplicated.
+        - pixel_format: a name that is a DRM fourcc.
+        - size: width and height in luma samples.
+        - places: the planes, in the format's order.
+        - modifier: DRM's format modifier; daemons import linear pictures, 0.
+        - target: whether frames are written to it instead of read from it.
+
+        Raises OSError for a descriptor that cannot be mapped, ParameterError for planes that are not in it.
+        """
+        name = fourcc(pixel_format)
+        picture = PictureToAdd(
+            0, int.from_bytes(name.encode(), "little"), size[0], size[1], 2 if target else 1, modifier,
+            [(0, place.stride, place.offset) for place in places])
+        memory = PictureMemory(descriptor, picture)
+        reason = fault(name, size[0], size[1], places, memory.size)
+        if reason:
+            raise refused(reason)
+        super().__init__(memory, Layout(name, size[0], size[1], tuple(places), memory.size), 0, lambda: None)
 
 
 class Picture(Image):

@@ -8,7 +8,7 @@ from ._core import create
 from ._core.steps import run
 from ._core.transfer import TransferLink
 from .daemon import Daemon, default_daemon
-from .images import Frame, Source
+from .images import DMABufFrame, Frame, Source
 from .metadata import Color
 from .session import Session
 
@@ -84,10 +84,21 @@ class TransferSession(Session[TransferLink]):
         self._run(self._link.change_effects(effects, pts), "changing effects")
 
     def submit(
-        self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None, *, pts: Optional[int] = None
+        self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None, *, pts: Optional[int] = None,
+        target: Optional[DMABufFrame] = None
     ) -> int:
-        """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`. `pts` serves `change_effects`."""
-        return self._run(self._link.submit(source, color, pts), "sending a frame", timeout)
+        """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`. `pts` serves `change_effects`.
+
+        The frame is converted into `target`, or else into a frame of the session's own memory.
+        """
+        return self._run(self._link.submit(source, color, pts, target), "sending a frame", timeout)
+
+    def add_fence(self, frame: DMABufFrame, fence: int) -> None:
+        """Makes the next submitted frame that has `frame` as source or target wait until a sync file is signaled, 2 s at most.
+
+        Raises StatusError for a descriptor that is no sync file; the session continues.
+        """
+        self._run(self._link.add_fence(frame, fence), "adding a fence")
 
     def result(self, number: int, timeout: Optional[float] = None) -> Frame:
         """Waits for a converted frame.

@@ -64,6 +64,13 @@ def pack(name: str, example: Example) -> bytes:
     """What this package sends for a message of the client; messages without a structure are their text."""
     if name in ("addPool", "addTable"):
         return payloads.pack_memory(example["pool" if name == "addPool" else "table"], example["size"])
+    if name == "addPicture":
+        fixed = (example[field] for field in ("pool", "fourcc", "width", "height", "uses", "modifier"))
+        return payloads.pack_picture(payloads.PictureToAdd(*fixed, [
+            tuple(example[f"plane[{index}].{field}"] for field in ("object", "stride", "offset"))
+            for index in range(example["planes"])]))
+    if name == "addFence":
+        return payloads.pack_fence(example["pool"])
     if name == "changeEffects":
         return payloads.pack_effects(example["pts"], example.values["effects"].encode())
     if name == "encodeFrame":

@@ -26,6 +26,8 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case transferTimedFrame = 22
     case addTable = 23
     case changeEffects = 24
+    case addPicture = 25
+    case addFence = 26
 
     // Worker to client.
     case reply = 64
@@ -64,6 +66,7 @@ extension Opcode {
         static let decompression = Kinds(.decompression)
         static let transfer = Kinds(.transfer)
         static let coding: Kinds = [.compression, .decompression]
+        static let importing: Kinds = [.compression, .transfer]
         static let all: Kinds = [.compression, .decompression, .transfer]
 
         init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -108,6 +111,8 @@ extension Opcode {
         case .transferFrame, .transferTimedFrame, .finishFrames: .client(.transfer)
         case .addTable: .client(.transfer, fdCounts: 1...1, failure: .isAnswered)
         case .changeEffects: .client(.transfer, failure: .isAnswered)
+        case .addPicture: .client(.importing, fdCounts: 1...AddPicture.maxObjects, failure: .isAnswered)
+        case .addFence: .client(.importing, fdCounts: 1...1, failure: .isAnswered)
 
         case .reply, .end: .worker(.all)
         case .frameReleased: .worker(.coding)

@@ -54,6 +54,23 @@ public final class CompressionSession {
     /// `created.maxFramesInFlight`.
     public var framesInFlight: Int { replay.framesInFlight }
 
+    /// Registers a picture in dma-bufs as a pool, for frames whose layout is the picture's; needs the feature `dmabufs`.
+    ///
+    /// Such frames are not kept: from then on the session ends where its process fails, and `Notices` says so.
+    /// - Throws: `PixelTransferNotSupported` with the formats and modifiers that are imported, `Parameter` for dma-bufs that do
+    ///   not hold the picture; the session continues.
+    public func addPicture(_ picture: DMABufPicture, id poolID: UInt32) throws(ClientError) {
+        try replay.addPicture(picture, id: poolID)
+    }
+
+    /// Makes the next frame that names a picture wait until a sync file is signaled, 2 s at most.
+    ///
+    /// - Parameter fence: its descriptor, which stays the caller's.
+    /// - Throws: `Parameter` for a descriptor that is no sync file; the session continues.
+    public func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
+        try replay.client.addFence(try KeptFence(fence), to: poolID)
+    }
+
     /// Registers a pool; frames may then name `poolID`.
     ///
     /// The session may keep `spared` slots, after the encoder has read them, until their packets come; it copies

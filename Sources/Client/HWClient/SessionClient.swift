@@ -100,6 +100,16 @@ final class SessionClient<Receiver: SessionReceiver> {
         pools[poolID] = nil
     }
 
+    func addPicture(_ picture: DMABufPicture, id poolID: UInt32) throws(ClientError) {
+        try picture.register(poolID) { (message, files) throws(ClientError) in
+            _ = try reply(to: try send(message, fds: files))
+        }
+    }
+
+    func addFence(_ fence: KeptFence, to poolID: UInt32) throws(ClientError) {
+        _ = try reply(to: try send(AddFence(poolID: poolID), fds: [fence.file]))
+    }
+
     func addTable(_ memory: SharedMemory, number: UInt32) throws(ClientError) {
         let message = AddTable(table: number, size: UInt64(memory.size))
         _ = try reply(to: try send(message, fds: [memory.file.rawValue]))

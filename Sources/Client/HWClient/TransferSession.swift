@@ -60,6 +60,22 @@ public final class TransferSession {
         try replay.addPool(memory, id: poolID)
     }
 
+    /// Registers a picture in dma-bufs as a pool, for frames whose layout is the picture's; needs the feature `dmabufs`.
+    ///
+    /// - Throws: `PixelTransferNotSupported` with the formats and modifiers that are imported, `Parameter` for dma-bufs that do
+    ///   not hold the picture; the session continues.
+    public func addPicture(_ picture: DMABufPicture, id poolID: UInt32) throws(ClientError) {
+        try replay.addPicture(picture, id: poolID)
+    }
+
+    /// Makes the next frame that names a picture wait until a sync file is signaled, 2 s at most.
+    ///
+    /// - Parameter fence: its descriptor, which stays the caller's.
+    /// - Throws: `Parameter` for a descriptor that is no sync file; the session continues.
+    public func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
+        try replay.addFence(fence, to: poolID)
+    }
+
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try replay.removePool(id: poolID) }
 

@@ -22,6 +22,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     /// Pools that the codec thread's converter must forget.
     let removedPools = RemovedPools()
 
+    /// The session's frames, as the client sends them.
+    private let frameSide: TransferSide
     private let arena: PacketArena
     private let tasks = WorkQueue<EncodeTask>(
         capacity: EncodeTask.capacity(frames: CompressionAdmission.maxFramesInFlight))
@@ -47,6 +49,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         }
         let request = setup.session.request
         state = Mutex(setup.session)
+        frameSide = TransferSide(
+            format: request.pixelFormat, width: request.frameSize.width, height: request.frameSize.height)
         hardware = setup.hardware
         isContinuation = start.firstCodecID != nil
         (convertsFrames, scaling, frames) = (request.convertsFrames, setup.scaling, setup.frames)
@@ -100,6 +104,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         convertsFrames && SharedMemory.allowsWriting(pool) ? .readWrite : .readOnly
     }
 
+    var pictureSides: [(use: AddPicture.Uses, frames: TransferSide)] { [(.source, frameSide)] }
+
     func isUsing(pool id: UInt32) -> Bool { state.withLock { $0.isUsing(pool: id) } }
 
     func didRemove(_ pool: SharedMemory) {
@@ -135,6 +141,8 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
     }
 
     private func admit(_ frame: EncodeFrame, _ pools: PoolLedger<SharedMemory>) throws(SessionError) {
+        var frame = frame
+        let picture = try port.usePicture(.source, pool: frame.poolID, &frame.layout)
         _ = try open(sequence: nil)
         let (change, admitted, memory) = try state.withLock { session throws(SessionError) in
             let (admitted, memory) = try session.admit(frame, in: pools)
@@ -142,7 +150,7 @@ final class CompressionWorker: SessionHandler, @unchecked Sendable {
         }
         port.stats.add(.framesIn, 1)
         if let change { try tasks.enqueue(.change(change)) }
-        try tasks.enqueue(.encode(admitted, memory))
+        try tasks.enqueue(.encode(admitted, memory, picture))
     }
 
     // MARK: - For the codec thread

@@ -16,8 +16,8 @@ enum EncodeTask: SessionTask {
     case open(EncoderConfiguration, sequence: UInt32?)
     /// Code the frames that follow with this configuration.
     case change(EncoderConfiguration)
-    /// Code a frame in a pool, which stays mapped as long as the task exists.
-    case encode(EncodeFrame, SharedMemory)
+    /// Code a frame in a pool, which stays mapped as long as the task exists and may be a copy of dma-bufs.
+    case encode(EncodeFrame, SharedMemory, PictureUse?)
     /// If a frame up to this pts is still in the encoder, emit the packets of all frames; then reply to these messages.
     case finish(until: Int64, sequences: [UInt32])
     /// Reply to these messages: every earlier task is done.
@@ -167,8 +167,8 @@ struct EncodeThread {
         case .open(let configuration, let sequence):
             try open(configuration)
             if let sequence { worker.send(Reply(sequence: sequence)) }
-        case .encode(let frame, let pool):
-            try encode(frame, in: pool)
+        case .encode(let frame, let pool, let picture):
+            try encode(frame, in: pool, picture)
         case .change(let configuration):
             // Before the frames of the next pass, which have the same times.
             if configuration.pass != nil { try finish() }
@@ -272,10 +272,14 @@ struct EncodeThread {
         metadataNotes = (writer.notesVersion, writer.notes)
     }
 
-    private mutating func encode(_ frame: EncodeFrame, in pool: SharedMemory) throws(SessionError) {
+    private mutating func encode(
+        _ frame: EncodeFrame, in pool: SharedMemory, _ picture: PictureUse?
+    ) throws(SessionError) {
         guard let encoder, let base = pool.bytes.baseAddress else {
             throw SessionError(.invalidSession, "a frame came before the encoder was open")
         }
+        // The encoder has read the frame before it.
+        try picture?.load()
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)

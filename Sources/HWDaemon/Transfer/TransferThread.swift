@@ -12,6 +12,9 @@ struct PendingTransfer: Sendable {
     var frame: TransferFrame
     var source: SharedMemory
     var target: SharedMemory
+    /// Where they are copies of dma-bufs.
+    var sourcePicture: PictureUse?
+    var targetPicture: PictureUse?
     var scaling: ScalingOptions
     var effects: Effects
 }
@@ -43,8 +46,12 @@ struct TransferThread {
         var frame: TransferFrame
         /// Keeps the pools mapped.
         var pools: (SharedMemory, SharedMemory)
+        /// Where the result goes besides its pool.
+        var targetPicture: PictureUse?
         var converter: any PixelConverter
         var ticket: ConversionTicket
+
+        func uses(_ memory: SharedMemory) -> Bool { pools.0 === memory || pools.1 === memory }
     }
 
     /// Cached converters: a stream may alternate between the colors of its frames.
@@ -106,7 +113,12 @@ struct TransferThread {
         let frame = pending.frame
         // A frame that reads another's result, or overwrites its source, must wait for it.
         if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
+        // Their copies are written now, and after the conversion.
+        for picture in [pending.sourcePicture, pending.targetPicture].compactMap(\.self)
+        where begun.contains(where: { $0.uses(picture.picture.copy) }) { finishAll() }
         do throws(SessionError) {
+            try pending.sourcePicture?.load()
+            try pending.targetPicture?.prepare()
             let converter = try converter(
                 for: Key(color: frame.color, scaling: pending.scaling, effects: pending.effects))
             while begun.count >= converter.depth { finishOldest() }
@@ -121,7 +133,8 @@ struct TransferThread {
                 frame.source.layout.planes(at: source), into: frame.target.layout.mutablePlanes(at: target))
             begun.append(
                 Begun(
-                    frame: frame, pools: (pending.source, pending.target), converter: converter, ticket: ticket))
+                    frame: frame, pools: (pending.source, pending.target), targetPicture: pending.targetPicture,
+                    converter: converter, ticket: ticket))
         } catch {
             // A color that cannot be converted fails only its own frame.
             finishAll()
@@ -135,7 +148,10 @@ struct TransferThread {
         guard !begun.isEmpty else { return }
         let oldest = begun.removeFirst()
         var failure: SessionError?
-        do throws(SessionError) { try oldest.converter.finish(oldest.ticket) } catch { failure = error }
+        do throws(SessionError) {
+            try oldest.converter.finish(oldest.ticket)
+            try oldest.targetPicture?.store()
+        } catch { failure = error }
         worker.publish(gpu.memoryUse)
         worker.answer(oldest.frame.frameID, failure, bytes: worker.setup.targetBytes)
     }

@@ -83,6 +83,10 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
         SharedMemory.isSealedAgainstWriting(pool) ? .readOnly : .readWrite
     }
 
+    var pictureSides: [(use: AddPicture.Uses, frames: TransferSide)] {
+        [(.source, setup.sides.source), (.target, setup.sides.target)]
+    }
+
     func isUsing(pool id: UInt32) -> Bool { state.withLock { $0.isUsing(pool: id) } }
 
     func didRemove(_ pool: SharedMemory) {
@@ -108,6 +112,9 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
     func add(_ message: AddTable, _ memory: SharedMemory) throws(SessionError) { try effects.add(message, memory) }
 
     private func admit(_ frame: TransferFrame, _ pools: PoolLedger<SharedMemory>) throws(SessionError) {
+        var frame = frame
+        let sourcePicture = try port.usePicture(.source, pool: frame.source.poolID, &frame.source.layout)
+        let targetPicture = try port.usePicture(.target, pool: frame.target.poolID, &frame.target.layout)
         let (source, target) = try state.withLock { session throws(SessionError) in
             try session.admit(frame, in: pools)
         }
@@ -116,7 +123,9 @@ final class TransferWorker: SessionHandler, @unchecked Sendable {
         let effects = try effects.effects(of: frame)
         try tasks.enqueue(
             .convert(
-                PendingTransfer(frame: frame, source: source, target: target, scaling: scaling, effects: effects)))
+                PendingTransfer(
+                    frame: frame, source: source, target: target, sourcePicture: sourcePicture,
+                    targetPicture: targetPicture, scaling: scaling, effects: effects)))
     }
 
     // MARK: - For the converting thread

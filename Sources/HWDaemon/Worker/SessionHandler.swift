@@ -26,6 +26,9 @@ public protocol SessionHandler: AnyObject {
     /// The access with which a pool that the client registers is mapped.
     func access(to pool: borrowing OwnedFD) -> SharedMemory.Access
 
+    /// The frames for which the client may register pictures in dma-bufs.
+    var pictureSides: [(use: AddPicture.Uses, frames: TransferSide)] { get }
+
     /// Whether a pool holds a frame or packet in flight and therefore cannot be removed.
     func isUsing(pool id: UInt32) -> Bool
 
@@ -50,6 +53,8 @@ extension SessionHandler {
     public func access(to pool: borrowing OwnedFD) -> SharedMemory.Access { .readOnly }
 
     public func didRemove(_ pool: SharedMemory) {}
+
+    public var pictureSides: [(use: AddPicture.Uses, frames: TransferSide)] { [] }
 
     public func add(_ table: AddTable, _ memory: SharedMemory) throws(SessionError) {
         throw SessionError(.parameter, "the session has no effects")

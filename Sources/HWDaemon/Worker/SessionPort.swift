@@ -31,6 +31,8 @@ public final class SessionPort: @unchecked Sendable {
     private let signals: SignalFD
     private let channel: SessionChannel
     private let ending = Mutex(())
+    /// Pools that are pictures in dma-bufs; the I/O thread's.
+    private var pictures: [UInt32: ImportedPicture] = [:]
 
     init(
         kind: SessionKind, limits: WorkerLimits, stats: StatsPage, memory: MemoryLedger, realTime: RealTimeShare,
@@ -104,7 +106,7 @@ public final class SessionPort: @unchecked Sendable {
             let received = try channel.next { opcode, sequence, payload, fds in
                 if sequence == 1 { handler.sessionBegan() }
                 try opcode.validate(from: .client, in: kind, fdCount: fds.count)
-                if opcode == .addPool || opcode == .prepare { lifetime.isPrepared = true }
+                if [.addPool, .addPicture, .prepare].contains(opcode) { lifetime.isPrepared = true }
                 try handle(opcode, sequence, payload, &fds, handler, &pools)
             }
             switch received {
@@ -135,18 +137,12 @@ public final class SessionPort: @unchecked Sendable {
         case .removePool:
             answer(sequence) { () throws(SessionError) in
                 let id = try RemovePool(decoding: payload).poolID
-                handler.didRemove(try pools.remove(id, isInUse: handler.isUsing(pool: id)))
+                let memory = try pools.remove(id, isInUse: handler.isUsing(pool: id))
+                pictures[id] = nil
+                handler.didRemove(memory)
                 return []
             }
-        case .addTable:
-            let memory = Result { () throws(SessionError) in try Self.table(fds.popFirst()) }
-            // The reader copies the text.
-            if case .success(let memory) = memory { try self.memory.require(2 * memory.size) }
-            answer(sequence) { () throws(SessionError) in
-                try handler.add(AddTable(decoding: payload), memory.get())
-                return []
-            }
-            try self.memory.check()
+        case .addPicture, .addFence, .addTable: try handleFiles(opcode, sequence, payload, &fds, handler, &pools)
         case .invalidate:
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
@@ -156,6 +152,43 @@ public final class SessionPort: @unchecked Sendable {
                 return []
             }
         default: try handler.handle(opcode, sequence, payload, pools)
+        }
+    }
+
+    /// Handles messages with files whose failure does not end the session.
+    private func handleFiles(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue,
+        _ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        switch opcode {
+        case .addPicture:
+            let picture = Result { () throws(SessionError) in
+                try addPicture(AddPicture(decoding: payload), &fds, handler, &pools)
+            }
+            answer(sequence) { () throws(SessionError) in
+                try picture.get()
+                return []
+            }
+            try self.memory.check()
+        case .addFence:
+            let fence = Result { () throws(SessionError) in try Self.fence(fds.popFirst()) }
+            answer(sequence) { () throws(SessionError) in
+                let id = try AddFence(decoding: payload).poolID
+                guard let picture = pictures[id] else {
+                    throw SessionError(.parameter, "there is no picture \(id)")
+                }
+                picture.wait(for: try fence.get())
+                return []
+            }
+        default:
+            let memory = Result { () throws(SessionError) in try Self.table(fds.popFirst()) }
+            // The reader copies the text.
+            if case .success(let memory) = memory { try self.memory.require(2 * memory.size) }
+            answer(sequence) { () throws(SessionError) in
+                try handler.add(AddTable(decoding: payload), memory.get())
+                return []
+            }
+            try self.memory.check()
         }
     }
 
@@ -181,6 +214,51 @@ public final class SessionPort: @unchecked Sendable {
             message.poolID, memory, size: UInt64(memory.size), isWritable: memory.access == .readWrite)
         self.memory.add(memory)
         try self.memory.check()
+    }
+
+    /// Imports and registers a picture in dma-bufs.
+    ///
+    /// - Throws: why it is not imported; the session continues.
+    private func addPicture(
+        _ message: AddPicture, _ files: inout FDQueue, _ handler: some SessionHandler,
+        _ pools: inout PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        let picture = try ImportedPicture(message, &files, maxSize: Int(clamping: limits.maxPoolBytes))
+        for side in handler.pictureSides where message.uses.contains(side.use) {
+            let frames = side.frames
+            guard
+                message.fourcc == frames.format.fourcc, message.width == frames.width,
+                message.height == frames.height
+            else {
+                throw SessionError(
+                    .parameter,
+                    "picture \(message.poolID) is not like the session's frames, \(frames.format.rawValue) of "
+                        + "\(frames.width)x\(frames.height)")
+            }
+        }
+        guard message.uses.isSubset(of: AddPicture.Uses(handler.pictureSides.map(\.use))) else {
+            throw SessionError(.parameter, "picture \(message.poolID): the session writes no frames")
+        }
+        try pools.add(message.poolID, picture.copy, size: UInt64(picture.copy.size), isWritable: true)
+        pictures[message.poolID] = picture
+        memory.add(picture.copy)
+    }
+
+    /// The use of a picture by a frame, whose planes become those of the picture's copy; nil for a pool in memory.
+    ///
+    /// - Throws: `Parameter` where the frame's planes are not the picture's.
+    public func usePicture(
+        _ use: AddPicture.Uses, pool id: UInt32, _ planes: inout FrameLayout
+    ) throws(SessionError) -> PictureUse? {
+        guard let picture = pictures[id] else { return nil }
+        let use = try picture.use(use, planes)
+        planes = picture.layout
+        return use
+    }
+
+    private static func fence(_ file: consuming OwnedFD?) throws(SessionError) -> SyncFile {
+        guard let file else { throw SessionError(.parameter, "a fence came without a file") }
+        return try SyncFile(receiving: file)
     }
 
     /// The memory of a table of effects.

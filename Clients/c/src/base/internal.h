@@ -42,7 +42,7 @@ enum {
     SET_PROPERTIES = 1, COPY_PROPERTIES, ADD_POOL, REMOVE_POOL, PREPARE, ENCODE_FRAME, COMPLETE_FRAMES, RELEASE_PACKET,
     INVALIDATE, DECODE_FRAME, FINISH_DELAYED_FRAMES, CAN_ACCEPT_FORMAT, CHANGE_FORMAT, RELEASE_FRAME,
     ENCODE_FRAME_WITH_METADATA, TRANSFER_FRAME = 20, FINISH_FRAMES, TRANSFER_TIMED_FRAME,
-    ADD_TABLE, CHANGE_EFFECTS,
+    ADD_TABLE, CHANGE_EFFECTS, ADD_PICTURE, ADD_FENCE,
     REPLY = 64, FORMAT_DESCRIPTION, ADD_ARENA, FRAME_RELEASED, PACKET, END, FRAME_DECODED, PACKET_REPORT, REMOVE_ARENA,
     QUALITY_METRICS, FRAME_TRANSFERRED = 80,
 };
@@ -129,6 +129,12 @@ void hwdi_remove_socket(const char *address);
 
 // ---- pool.c, format.c
 
+// The message that registers a picture in a dma-buf, whose number is set when it is sent.
+typedef struct picture_message {
+    size_t size;
+    uint8_t bytes[32 + 16 * HWD_MAX_PLANES];
+} picture_message;
+
 struct hwd_pool {
     int references;
     int fd;
@@ -137,7 +143,13 @@ struct hwd_pool {
     bool writable;
     dev_t device; // of the memfd: pools of the same memory have the same numbers
     ino_t file;
+    picture_message *picture; // owned; NULL for a memfd
 };
+
+// Takes the descriptor and the mapping; NULL, and neither taken, without memory.
+hwd_pool *hwdi_make_pool(int fd, size_t size, void *bytes, bool writable);
+// Before and after the bytes of a pool that may be a dma-buf are read.
+void hwdi_access_pool(const hwd_pool *pool, bool begins);
 
 // Maps a memfd that a worker sent, for reading, and takes the descriptor in any case. The reason is without a subject.
 hwd_pool *hwdi_receive_memory(int fd, uint64_t min_size, uint64_t max_size, const char **reason);

@@ -28,16 +28,24 @@ hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number) {
     return found && !found->removing ? found->pool : NULL;
 }
 
-static void describe_pool(uint8_t payload[16], uint32_t number, const hwd_pool *pool) {
-    memset(payload, 0, 16);
-    put_32(payload, number);
-    put_64(payload + 8, pool->size);
+// The message that registers a pool: its opcode.
+static uint32_t describe_pool(picture_message *message, uint32_t number, const hwd_pool *pool) {
+    if (pool->picture) {
+        *message = *pool->picture;
+        put_32(message->bytes, number);
+        return ADD_PICTURE;
+    }
+    memset(message->bytes, 0, sizeof message->bytes);
+    message->size = 16;
+    put_32(message->bytes, number);
+    put_64(message->bytes + 8, pool->size);
+    return ADD_POOL;
 }
 
 int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int64_t deadline) {
-    uint8_t payload[16];
-    describe_pool(payload, number, pool);
-    return hwdi_request_in_turn(session, ADD_POOL, payload, sizeof payload, pool->fd, deadline, NULL);
+    picture_message message;
+    uint32_t opcode = describe_pool(&message, number, pool);
+    return hwdi_request_in_turn(session, opcode, message.bytes, message.size, pool->fd, deadline, NULL);
 }
 
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
@@ -48,14 +56,14 @@ int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
         return hwdi_fail(HWD_ALLOCATION_FAILED, "the session has no more numbers for pools");
     }
     uint32_t number = ++session->last_pool;
-    uint8_t payload[16];
-    describe_pool(payload, number, pool);
-    int result = hwdi_request(session, ADD_POOL, payload, sizeof payload, pool->fd, deadline, NULL);
+    picture_message message;
+    uint32_t opcode = describe_pool(&message, number, pool);
+    int result = hwdi_request(session, opcode, message.bytes, message.size, pool->fd, deadline, NULL);
     if (result < 0) {
         free(added);
         return result;
     }
-    *added = (registered_pool){session->pools, number, hwd_pool_ref(pool), false};
+    *added = (registered_pool){session->pools, number, hwd_pool_ref(pool), false, -1};
     session->pools = added;
     return (int)number;
 }
@@ -65,7 +73,7 @@ int hwdi_replace_pool(hwd_session *session, uint32_t number, hwd_pool *pool) {
     if (!found) {
         found = session->last_pool < INT32_MAX ? malloc(sizeof *found) : NULL;
         if (!found) return hwdi_fail_errno(ENOMEM, "a pool");
-        *found = (registered_pool){session->pools, ++session->last_pool, NULL, false};
+        *found = (registered_pool){session->pools, ++session->last_pool, NULL, false, -1};
         session->pools = found;
     }
     hwd_pool_unref(found->pool);
@@ -78,6 +86,7 @@ static void forget_pool(hwd_session *session, registered_pool *removed) {
     while (*place != removed) place = &(*place)->next;
     *place = removed->next;
     hwd_pool_unref(removed->pool);
+    hwdi_close(removed->fence);
     free(removed);
 }
 

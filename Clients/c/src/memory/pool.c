@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static hwd_pool *make_pool(int fd, size_t size, void *bytes, bool writable) {
+hwd_pool *hwdi_make_pool(int fd, size_t size, void *bytes, bool writable) {
     struct stat status = {0};
     hwd_pool *pool = malloc(sizeof *pool);
     if (pool && fstat(fd, &status) == 0) {
-        *pool = (hwd_pool){1, fd, size, bytes, writable, status.st_dev, status.st_ino};
+        *pool = (hwd_pool){1, fd, size, bytes, writable, status.st_dev, status.st_ino, NULL};
         return pool;
     }
     free(pool);
@@ -30,7 +30,7 @@ int hwd_pool_create(size_t size, hwd_pool **pool) {
     void *bytes = MAP_FAILED;
     if (ftruncate(fd, (off_t)size) == 0) bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (bytes != MAP_FAILED && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-        *pool = make_pool(fd, size, bytes, true);
+        *pool = hwdi_make_pool(fd, size, bytes, true);
     if (*pool) return 0;
     int number = errno;
     if (bytes != MAP_FAILED) munmap(bytes, size);
@@ -68,7 +68,7 @@ int hwd_pool_import(int fd, hwd_pool **pool) {
     }
     bool writable = (fcntl(own, F_GETFL) & O_ACCMODE) == O_RDWR && !(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE));
     void *bytes = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, own, 0);
-    if (bytes != MAP_FAILED && (*pool = make_pool(own, size, bytes, writable))) return 0;
+    if (bytes != MAP_FAILED && (*pool = hwdi_make_pool(own, size, bytes, writable))) return 0;
     int number = errno;
     if (bytes != MAP_FAILED) munmap(bytes, size);
     hwdi_close(own);
@@ -81,7 +81,7 @@ hwd_pool *hwdi_receive_memory(int fd, uint64_t min_size, uint64_t max_size, cons
         *reason = "cannot be mapped";
         void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
         if (bytes != MAP_FAILED) {
-            hwd_pool *pool = make_pool(fd, size, bytes, false);
+            hwd_pool *pool = hwdi_make_pool(fd, size, bytes, false);
             if (pool) return pool;
             munmap(bytes, size);
         }
@@ -104,5 +104,6 @@ void hwd_pool_unref(hwd_pool *pool) {
     if (!pool || __atomic_sub_fetch(&pool->references, 1, __ATOMIC_ACQ_REL) > 0) return;
     munmap(pool->bytes, pool->size);
     hwdi_close(pool->fd);
+    free(pool->picture);
     free(pool);
 }

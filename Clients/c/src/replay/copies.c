@@ -153,11 +153,13 @@ static const char *make_copy(hwd_session *session, entry *frame) {
     }
     if (count < 0 || hwdi_check_planes(info->pixel_format, info->width, info->height, source, (uint32_t)count, pool->size))
         return not_copied;
+    hwdi_access_pool(pool, true);
     for (int i = 0; i < count; i++) {
         copy_plane(of->copies->bytes, &target[i], pool->bytes, &source[i]);
         put_64(planes + PLANE_SIZE * i, target[i].offset);
         put_32(planes + PLANE_SIZE * i + 8, target[i].stride);
     }
+    hwdi_access_pool(pool, false);
     put_32(frame->payload + 24, (uint32_t)COPIES_POOL);
     of->copied[slot] = true;
     frame->copy = slot;

@@ -148,7 +148,8 @@ static int prepare_worker(hwd_session *session) {
     int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
     int result = session->decoding ? hwdi_renew_memory(session) : 0;
     for (registered_pool *at = session->pools; at && result == 0; at = at->next)
-        if (!at->removing) result = hwdi_add_in_turn(session, at->number, at->pool, deadline);
+        if (!at->removing && (result = hwdi_add_in_turn(session, at->number, at->pool, deadline)) == 0 && at->fence >= 0)
+            result = hwdi_fence_in_turn(session, at, deadline);
     if (of && of->copies && result == 0) result = hwdi_add_in_turn(session, (uint32_t)COPIES_POOL, of->copies, deadline);
     if (session->info.kind == HWD_TRANSFER && session->properties && result == 0)
         result = hwdi_request_in_turn(session, SET_PROPERTIES, session->properties, strlen(session->properties), -1, deadline, NULL);

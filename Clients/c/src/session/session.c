@@ -330,6 +330,7 @@ static void free_memory(hwd_session *session) {
     for (registered_pool *at = session->pools, *next; at; at = next) {
         next = at->next;
         hwd_pool_unref(at->pool);
+        hwdi_close(at->fence);
         free(at);
     }
     for (arena *at = session->arenas, *next; at; at = next) {

@@ -66,6 +66,7 @@ typedef struct registered_pool {
     uint32_t number;
     hwd_pool *pool;
     bool removing; // removePool is sent
+    int fence;     // of a picture's last frame that has one, owned; -1
 } registered_pool;
 
 typedef struct arena {
@@ -337,6 +338,7 @@ void hwdi_end_flight(hwd_session *session, flight *ended);
 // The memory of a registered pool, also of one that is being removed; NULL if there is none.
 hwd_pool *hwdi_registered_pool(hwd_session *session, uint32_t number);
 // Sends AddPool in this turn and waits for the reply.
+int hwdi_fence_in_turn(hwd_session *session, const registered_pool *pool, int64_t deadline);
 int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int64_t deadline);
 // The memory of a pool that frames and packets may name; NULL if there is none.
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);

@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple
+
+from . import payloads
 
 if TYPE_CHECKING:
     import numpy
@@ -53,6 +55,10 @@ class Memory:
                 raise ValueError(f"its memory cannot be mapped: {error.strerror}") from None
             raise
 
+    def registration(self, number: int) -> Tuple[int, bytes, Sequence[Memory]]:
+        """The message that makes it a pool with this number."""
+        return payloads.ADD_POOL, payloads.pack_memory(number, self.size), [self]
+
     @property
     def view(self) -> memoryview:
         return memoryview(self.map)
@@ -70,6 +76,35 @@ class Memory:
     def __del__(self) -> None:
         # A map that could not be made leaves the descriptor with the caller.
         if hasattr(self, "map"):
+            os.close(self.descriptor)
+
+
+class PictureMemory(Memory):
+    """A dma-buf of the app's with one picture, whose bytes are mapped for the app."""
+
+    def __init__(self, descriptor: int, picture: payloads.PictureToAdd) -> None:
+        """Duplicates the descriptor. Raises OSError where it cannot be mapped."""
+        own = os.dup(descriptor)
+        try:
+            # Nothing else says a dma-buf's size.
+            super().__init__(own, os.lseek(own, 0, os.SEEK_END), writable=True)
+        except BaseException:
+            os.close(own)
+            raise
+        self._picture = picture
+
+    def registration(self, number: int) -> Tuple[int, bytes, Sequence[Memory]]:
+        return payloads.ADD_PICTURE, payloads.pack_picture(self._picture._replace(pool=number)), [self]
+
+
+class Fence(Memory):
+    """A duplicate of a sync file's descriptor, to be sent."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = os.dup(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
             os.close(self.descriptor)
 
 

@@ -11,7 +11,7 @@ from ..metadata import MAX_SIDE_DATA, Color, Rectangle, SideData
 SET_PROPERTIES, COPY_PROPERTIES, ADD_POOL, REMOVE_POOL, PREPARE, ENCODE_FRAME, COMPLETE_FRAMES = range(1, 8)
 RELEASE_PACKET, INVALIDATE, DECODE_FRAME, FINISH_DELAYED_FRAMES, CAN_ACCEPT_FORMAT, CHANGE_FORMAT = range(8, 14)
 RELEASE_FRAME, ENCODE_FRAME_WITH_METADATA = 14, 15
-TRANSFER_FRAME, FINISH_FRAMES, TRANSFER_TIMED_FRAME, ADD_TABLE, CHANGE_EFFECTS = range(20, 25)
+TRANSFER_FRAME, FINISH_FRAMES, TRANSFER_TIMED_FRAME, ADD_TABLE, CHANGE_EFFECTS, ADD_PICTURE, ADD_FENCE = range(20, 27)
 REPLY, FORMAT_DESCRIPTION, ADD_ARENA, FRAME_RELEASED, PACKET, END, FRAME_DECODED, PACKET_REPORT = range(64, 72)
 REMOVE_ARENA, QUALITY_METRICS, FRAME_TRANSFERRED = 72, 73, 80
 
@@ -26,6 +26,9 @@ _U64 = struct.Struct("<Q")
 _I64 = struct.Struct("<q")
 _PLANE = struct.Struct("<QII")
 _ADD_MEMORY = struct.Struct("<IIQ")
+_PICTURE = struct.Struct("<6IQ")
+_PICTURE_PLANE = struct.Struct("<IIQ")
+_FENCE = struct.Struct("<II")
 _ENCODE = struct.Struct("<QqqIIiI")
 _ENCODE_METADATA = struct.Struct("<QqqIIi8BI")
 _DECODE = struct.Struct("<QqqIIQII")
@@ -45,6 +48,27 @@ class Violation(Exception):
 
 def pack_memory(number: int, size: int) -> bytes:
     return _ADD_MEMORY.pack(number, 0, size)
+
+
+class PictureToAdd(NamedTuple):
+    pool: int
+    fourcc: int
+    width: int
+    height: int
+    #: 1 for a source, 2 for a target.
+    uses: int
+    modifier: int
+    #: dma-buf, stride, offset
+    planes: Sequence[Tuple[int, int, int]]
+
+
+def pack_picture(picture: PictureToAdd) -> bytes:
+    fixed = _PICTURE.pack(*picture[:5], len(picture.planes), picture.modifier)
+    return fixed + b"".join(_PICTURE_PLANE.pack(*plane) for plane in picture.planes)
+
+
+def pack_fence(pool: int) -> bytes:
+    return _FENCE.pack(pool, 0)
 
 
 def pack_u64(number: int) -> bytes:

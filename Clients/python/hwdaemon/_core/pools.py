@@ -45,7 +45,7 @@ class Pools:
         self._pools[id(memory)] = (memory, number)
         self._uses[number] = 1
         try:
-            yield from self._link.request(payloads.ADD_POOL, payloads.pack_memory(number, memory.size), [memory])
+            yield from self._link.request(*memory.registration(number))
         except BaseException as error:
             self.give_back(number)
             # Where the wait was given up, the message is sent or queued, and the pool exists for all messages behind it.

@@ -8,12 +8,12 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .. import control
 from ..errors import INVALID_SESSION, StatusError, refused
 from ..formats import Layout, layout
-from ..images import Frame, Image, Source
+from ..images import DMABufFrame, Frame, Image, Source
 from ..metadata import Color
 from . import payloads, rules
 from .channel import Message
 from .link import Link
-from .memory import Memory
+from .memory import Fence, Memory
 from .payloads import FrameToTransfer, Violation
 from .slots import SLOT_INTERVAL, Slots
 from .steps import Steps
@@ -89,7 +89,17 @@ class TransferLink(Link):
         assert start is not None
         return Frame(slots.memory, form, start, lambda: slots.give_back(start))
 
-    def submit(self, source: Source, color: Optional[Color], pts: Optional[int] = None) -> Steps[int]:
+    def add_fence(self, frame: DMABufFrame, fence: int) -> Steps[None]:
+        """The next frame that uses a picture waits for a sync file."""
+        pool = yield from self.lend(frame)
+        try:
+            yield from self.request(payloads.ADD_FENCE, payloads.pack_fence(pool), [Fence(fence)])
+        finally:
+            self.take_back(frame, pool)
+
+    def submit(
+        self, source: Source, color: Optional[Color], pts: Optional[int] = None, target: Optional[DMABufFrame] = None
+    ) -> Steps[int]:
         """Sends a frame; copies what is not in shared memory already. Returns its number."""
         self.check()
         rules.check_times(f"frame {self._frames_sent + 1}", pts, 0)
@@ -100,21 +110,21 @@ class TransferLink(Link):
             frame = yield from self.frame()
             frame.fill(source)
             image = frame
-        target = yield from self._target()
+        into: Frame = target if target is not None else (yield from self._target())
         # The session's own pool first: tasks that each had one of the last pools for a source would wait for it without end.
-        target_pool = yield from self.lend(target)
+        target_pool = yield from self.lend(into)
         try:
             source_pool = yield from self.lend(image)
         except BaseException:
-            self.take_back(target, target_pool)
+            self.take_back(into, target_pool)
             raise
-        transfer = _Transfer(image, source_pool, target, target_pool)
+        transfer = _Transfer(image, source_pool, into, target_pool)
         try:
             yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
             number = self._frames_sent + 1
             opcode = payloads.TRANSFER_FRAME if pts is None else payloads.TRANSFER_TIMED_FRAME
             self.channel.send(opcode, payloads.pack_transfer(
-                FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places, pts)))
+                FrameToTransfer(number, source_pool, target_pool, color, image.places, into.places, pts)))
         except BaseException:
             self._take_back(transfer)
             raise

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "CDMABuf.h"
+
 // The kernel's limit of descriptors in a message (SCM_MAX_FD).
 enum { CHWD_MAX_FDS = 253 };
 enum { CHWD_SEAL_SEAL = 1, CHWD_SEAL_SHRINK = 2, CHWD_SEAL_GROW = 4, CHWD_SEAL_WRITE = 8, CHWD_SEAL_FUTURE_WRITE = 16 };

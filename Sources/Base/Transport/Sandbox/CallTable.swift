@@ -121,8 +121,14 @@ struct CallTable: Sendable {
     /// No memory becomes executable and nothing is loaded, so that written bytes never run.
     private static let codec =
         ["mmap", "mprotect"].map { CallRow($0, .allow, [(.bits(2, PROT_EXEC), .forbid(EACCES))]) }
-        // A stream's buffering depends on whether it is a terminal.
-        + [CallRow("ioctl", .refuse(ENOTTY))]
+        // A stream's buffering depends on whether it is a terminal. Pictures in dma-bufs and their fences: DMA_BUF_IOCTL_SYNC,
+        // SYNC_IOC_FILE_INFO.
+        + [
+            CallRow(
+                "ioctl", .refuse(ENOTTY),
+                [(.int(1, is: 0x4008_6200), .allow), (.int(1, is: Int32(bitPattern: 0xc038_3e04)), .allow)]),
+            CallRow("fstatfs", .allow),
+        ]
 
     /// Drivers load libraries, compile shaders and list directories.
     private static let driver =

@@ -73,6 +73,12 @@ extension CompressionReplay {
         events.append(.frameReleased(frame.frameID))
     }
 
+    /// Registers a picture in dma-bufs, after which no frames are kept.
+    func addPicture(_ picture: DMABufPicture, id poolID: UInt32) throws(ClientError) {
+        try perform { () throws(ClientError) in try client.addPicture(picture, id: poolID) }
+        if canRepeat { stopKeeping(.foreign) }
+    }
+
     /// Copies the frames that are kept in a pool which the app takes back.
     ///
     /// - Throws: `Parameter` where the process has not read a frame of the pool.
@@ -99,6 +105,7 @@ extension CompressionReplay {
             switch failure {
             case .full: "the encoder holds more frames than are kept"
             case .impossible: "a frame could not be copied"
+            case .foreign: "frames in dma-bufs are not kept"
             }
         keeping = .nothing(notice: "the session ends if its process fails: \(reason)")
         for number in log.keptNumbers { returnFrame(number) }

@@ -16,6 +16,8 @@ struct FrameCopies {
         case full
         /// There is no memory for copies, or the layout is not one of the frame's memory.
         case impossible
+        /// They are in dma-bufs.
+        case foreign
     }
 
     /// The number of the pool; apps count theirs from small numbers.

@@ -21,6 +21,8 @@ final class TransferReplay: Replay {
 
     let sessions: SessionSuccession<TransferReceiver>
     private var pools: [(id: UInt32, memory: SharedMemory)] = []
+    /// Pools that are pictures in dma-bufs, with the fence of the last frame that has one.
+    private var pictures: [(id: UInt32, picture: DMABufPicture, fence: KeptFence?)] = []
     /// Frames and requests that the present process has not answered, and properties that were set meanwhile.
     private var log = ReplayLog<TransferFrame, Mark>(first: 0)
     /// The frames' numbers in the log, by those of the app.
@@ -89,9 +91,25 @@ final class TransferReplay: Replay {
         pools.append((poolID, memory))
     }
 
+    func addPicture(_ picture: DMABufPicture, id poolID: UInt32) throws(ClientError) {
+        try perform { () throws(ClientError) in try client.addPicture(picture, id: poolID) }
+        pictures.append((poolID, picture, nil))
+    }
+
+    /// Makes the next frame that names a picture wait.
+    func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
+        guard let index = pictures.firstIndex(where: { $0.id == poolID }) else {
+            throw ClientError(SessionError(.parameter, "there is no picture \(poolID)"))
+        }
+        let kept = try KeptFence(fence)
+        try perform { () throws(ClientError) in try client.addFence(kept, to: poolID) }
+        pictures[index].fence = kept
+    }
+
     func removePool(id poolID: UInt32) throws(ClientError) {
         try perform { () throws(ClientError) in try client.removePool(id: poolID) }
         pools.removeAll { $0.id == poolID }
+        pictures.removeAll { $0.id == poolID }
     }
 
     func setProperties(_ new: [PropertyKey: PropertyValue]) throws(ClientError) {
@@ -193,6 +211,11 @@ final class TransferReplay: Replay {
     func startAgain() throws(ClientError) {
         log.rewind()
         for pool in pools { try client.addPool(pool.memory, id: pool.id) }
+        for (id, picture, fence) in pictures {
+            try client.addPicture(picture, id: id)
+            // One that is signaled delays nobody; the app has no frame of the picture in flight when it adds another.
+            if let fence { try client.addFence(fence, to: id) }
+        }
         for table in tables { try client.addTable(table.memory, number: table.number) }
         if !properties.isEmpty { try client.setProperties(properties) }
         if let effects, effects != created {
@@ -218,7 +241,8 @@ final class TransferReplay: Replay {
     /// The memory that one side of a frame takes; nil where it cannot be determined.
     private func region(
         _ place: TransferFrame.Place, _ pixelFormat: String, height: Int
-    ) -> (memory: SharedMemory, bytes: Range<UInt64>)? {
+    ) -> (memory: AnyObject, bytes: Range<UInt64>)? {
+        if let found = pictures.first(where: { $0.id == place.poolID }) { return (found.picture, 0..<1) }
         guard let memory = pools.first(where: { $0.id == place.poolID })?.memory,
             let format = PixelFormat(rawValue: pixelFormat), format.planeCount == place.layout.planes.count
         else { return nil }

@@ -18,8 +18,8 @@ enum ProtocolFeatures {
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
         "alpha", "applied-hdr-metadata", "checked-members", "checked-reserved-fields", "complete-frames-until",
-        "compression", "decompression", "effects.changes", "effects.list", "effects.tables", "frame-alpha-mode",
-        "frame-captions", "frame-counts",
+        "compression", "decompression", "dmabufs", "effects.changes", "effects.list", "effects.tables",
+        "frame-alpha-mode", "frame-captions", "frame-counts",
         "frame-metadata",
         "hardware-support", "live-compression-properties", "max-temporal-level", "multi-pass", "pixel-transfer",
         "quality-metrics", "resumed-sessions", "rgb-frames", "rgb10-frames", "scaled-frames", "scaling",

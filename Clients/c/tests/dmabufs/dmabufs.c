@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Pictures in dma-bufs, for which memfds stand (Tests/FakeDMABuf): dmabufs SOCKET [none], without a stand-in.
+#include <hwdaemon-dmabuf.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { WIDTH = 66, HEIGHT = 38, SIZE = 1 << 15, FRAMES = 4 };
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "dmabufs.c:%d: %s: %s\n", __LINE__, #condition, hwd_last_error()); \
+            exit(1); \
+        } \
+    } while (0)
+
+static hwd_dmabuf make_picture(uint32_t format, uint32_t uses) {
+    hwd_dmabuf made = {.size = sizeof made, .fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    CHECK(made.fd >= 0 && ftruncate(made.fd, SIZE) == 0);
+    made.pixel_format = format, made.uses = uses, made.width = WIDTH, made.height = HEIGHT;
+    int planes = hwd_layout(format, WIDTH, HEIGHT, 256, made.planes, NULL);
+    CHECK(planes > 0);
+    made.plane_count = (uint32_t)planes;
+    return made;
+}
+
+static void wait_for_answer(hwd_session *session) {
+    hwd_event event;
+    HWD_INIT(event);
+    CHECK(hwd_next_event(session, &event, 60000) >= 0);
+    CHECK(event.type == HWD_EVENT_TRANSFERRED && event.status == 0);
+    hwd_release(session, &event);
+}
+
+static void transfer(hwd_session *session, int from, const hwd_dmabuf *source, int to, const hwd_dmabuf *target) {
+    hwd_transfer frame;
+    HWD_INIT(frame);
+    frame.source_pool = (uint32_t)from, frame.target_pool = (uint32_t)to;
+    frame.source_plane_count = source->plane_count, frame.target_plane_count = target->plane_count;
+    memcpy(frame.source, source->planes, sizeof frame.source);
+    memcpy(frame.target, target->planes, sizeof frame.target);
+    CHECK(hwd_transfer_submit(session, &frame, 60000) == 0);
+    wait_for_answer(session);
+}
+
+// The session, its pictures and pools of the same frames.
+typedef struct test {
+    hwd_session *session;
+    hwd_dmabuf source, target;
+    hwd_pool *from, *to, *own_from, *own_to;
+    int pool_from, pool_to;
+} test;
+
+static void kill_worker(void) {
+    char command[256];
+    snprintf(command, sizeof command, "kill -9 $(pgrep -P %s hwdaemon-transf)", getenv("DAEMON"));
+    CHECK(system(command) == 0);
+}
+
+static void check_refusals(const test *of, int has_stand_in) {
+    hwd_dmabuf wrong = of->source;
+    hwd_pool *tiled;
+    wrong.planes[1].offset = SIZE - 8;
+    CHECK(hwd_pool_import_dmabuf(&wrong, &tiled) == -EINVAL && !tiled);
+    wrong = of->source;
+    wrong.modifier = 7;
+    CHECK(hwd_pool_import_dmabuf(&wrong, &tiled) == 0);
+    CHECK(hwd_add_pool(of->session, tiled, -1) == (has_stand_in ? HWD_PIXEL_TRANSFER_NOT_SUPPORTED : HWD_PARAMETER));
+    CHECK(strstr(hwd_last_error(), has_stand_in ? "the modifier 0x0 (linear)" : "is not a dma-buf"));
+    hwd_pool_unref(tiled);
+}
+
+// Converts frames between pictures and between pools, with a worker that is killed.
+static void check_frames(test *of) {
+    int picture_from = hwd_add_pool(of->session, of->from, -1), picture_to = hwd_add_pool(of->session, of->to, -1), fence[2];
+    CHECK(picture_from > 0 && picture_to > 0 && pipe(fence) == 0 && write(fence[1], "", 1) == 1);
+    CHECK(hwd_add_fence(of->session, picture_from, of->source.fd, -1) == HWD_PARAMETER);
+    CHECK(hwd_add_fence(of->session, of->pool_from, fence[0], -1) == HWD_PARAMETER);
+    for (int number = 0; number < FRAMES; number++) {
+        uint8_t *samples = hwd_pool_data(of->from);
+        for (int i = 0; i < SIZE; i++) samples[i] = (uint8_t)(i * 7 + number * i / 5);
+        memcpy(hwd_pool_data(of->own_from), samples, SIZE);
+        CHECK(hwd_add_fence(of->session, picture_from, fence[0], -1) == 0);
+        // Another worker gets the pictures and the fence again.
+        if (number == 2) kill_worker();
+        transfer(of->session, picture_from, &of->source, picture_to, &of->target);
+        transfer(of->session, of->pool_from, &of->source, of->pool_to, &of->target);
+        CHECK(memcmp(hwd_pool_bytes(of->to), hwd_pool_bytes(of->own_to), SIZE) == 0);
+    }
+    CHECK(hwd_remove_pool(of->session, picture_from, -1) == 0);
+}
+
+int main(int count, char **arguments) {
+    CHECK(count >= 2);
+    hwd_daemon *daemon;
+    CHECK(hwd_open(arguments[1], 0, &daemon) == 0);
+    hwd_transfer_config config;
+    HWD_INIT(config);
+    config.width = WIDTH, config.height = HEIGHT, config.device = "cpu";
+    config.source.pixel_format = HWD_NV12, config.target.pixel_format = HWD_AR24;
+    test of = {.source = make_picture(HWD_NV12, HWD_PICTURE_SOURCE), .target = make_picture(HWD_AR24, HWD_PICTURE_TARGET)};
+    CHECK(hwd_transfer_create(daemon, &config, &of.session) == 0);
+    CHECK(hwd_pool_import_dmabuf(&of.source, &of.from) == 0 && hwd_pool_import_dmabuf(&of.target, &of.to) == 0);
+    CHECK(hwd_pool_create(SIZE, &of.own_from) == 0 && hwd_pool_create(SIZE, &of.own_to) == 0);
+    of.pool_from = hwd_add_pool(of.session, of.own_from, -1), of.pool_to = hwd_add_pool(of.session, of.own_to, -1);
+    CHECK(of.pool_from > 0 && of.pool_to > 0);
+    check_refusals(&of, count == 2);
+    if (count == 2) check_frames(&of);
+    transfer(of.session, of.pool_from, &of.source, of.pool_to, &of.target);
+    hwd_pool_unref(of.from), hwd_pool_unref(of.to), hwd_pool_unref(of.own_from), hwd_pool_unref(of.own_to);
+    hwd_destroy(of.session);
+    hwd_close(daemon);
+    return 0;
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Pictures in dma-bufs, for which memfds stand (Tests/FakeDMABuf)."""
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import unittest
+from typing import Tuple
+from unittest import mock
+
+from hwdaemon import DMABufFrame, ParameterError, StatusError, TransferSession
+from hwdaemon.formats import Plane
+
+from .support import ROOT, clip, daemon
+
+WIDTH, HEIGHT = 66, 38
+PLACES = (Plane(128, 128), Plane(128 + 128 * HEIGHT + 64, 96))
+RGB = (Plane(64, 4 * WIDTH + 32),)
+
+
+def buffer(target: bool = False) -> Tuple[DMABufFrame, int]:
+    size = 1 << 15
+    descriptor = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, size)
+    name, places = ("AR24", RGB) if target else ("nv12", PLACES)
+    return DMABufFrame(descriptor, name, (WIDTH, HEIGHT), places, target=target), descriptor
+
+
+class DMABufTests(unittest.TestCase):
+    def test_frames_are_those_of_pools(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            library = f"{folder}/dmabufs.so"
+            subprocess.run(
+                ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, ROOT / "Tests/FakeDMABuf/dmabufs.c", "-ldl"], check=True)
+            with mock.patch.dict(os.environ, {"LD_PRELOAD": library}):
+                # Processes of sessions load it, too.
+                server = daemon("--set", "SpareWorkers=0")
+                with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
+                    (source, _), (target, memory) = buffer(), buffer(target=True)
+                    ready, signal = os.pipe()
+                    os.write(signal, b"1")
+                    for frame in clip(WIDTH, HEIGHT, 3):
+                        source.fill(frame)
+                        session.add_fence(source, ready)
+                        converted = session.result(session.submit(source, target=target))
+                        self.assertIs(converted, target)
+                        self.assertEqual(target.tobytes(), session.convert(frame).tobytes())
+                    with self.assertRaisesRegex(StatusError, "is not a sync file"):
+                        session.add_fence(target, memory)
+
+    def test_a_memfd_is_refused(self) -> None:
+        with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=daemon()) as session:
+            source, _ = buffer()
+            with self.assertRaisesRegex(StatusError, "is not a dma-buf"):
+                session.submit(source)
+            self.assertEqual(len(session.convert(clip(WIDTH, HEIGHT, 1)[0]).tobytes()), 4 * WIDTH * HEIGHT)
+
+    def test_planes_outside_the_dma_buf_are_refused(self) -> None:
+        _, descriptor = buffer()
+        with self.assertRaisesRegex(ParameterError, "plane 1 ends outside"):
+            DMABufFrame(descriptor, "nv12", (WIDTH, HEIGHT), (Plane(0, 128), Plane((1 << 15) - 64, 96)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+internal import CHWDLinux
+internal import Glibc
+public import HWDModel
+
+/// A dma-buf that another process sent, mapped: the exception to the rule of sealed memory.
+///
+/// A dma-buf cannot be sealed, and cannot change its size either: the kernel fixes it when the buffer is exported. Its
+/// owner and devices may change the bytes at any time, so a codec reads a private copy of them.
+public final class DMABuffer: @unchecked Sendable {
+    private let file: OwnedFD
+    private let mapping: UnsafeMutableRawBufferPointer
+    private let isWritable: Bool
+
+    /// Maps a dma-buf.
+    ///
+    /// - Parameters:
+    ///   - maxSize: the most bytes of the buffer.
+    ///   - isWritable: whether it is written, too.
+    /// - Throws: `Parameter` for anything but a dma-buf of 1 to `maxSize` bytes, `AllocationFailed` where its driver does
+    ///   not let the CPU access it. The descriptor is closed in either case.
+    public init(receiving buffer: consuming OwnedFD, maxSize: Int, isWritable: Bool) throws(SessionError) {
+        let number = buffer.rawValue
+        guard chwd_is_dma_buf(number) != 0 else {
+            throw SessionError(
+                .parameter, "a file descriptor of a picture is not a dma-buf; memfds are registered by addPool")
+        }
+        let end = lseek(number, 0, SEEK_END)
+        guard end > 0, let size = Int(exactly: end), size <= maxSize else {
+            throw SessionError(.parameter, "a dma-buf has \(end) bytes, not 1 to \(maxSize)")
+        }
+        let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
+        guard let start = mmap(nil, size, protection, MAP_SHARED, number, 0), start != MAP_FAILED else {
+            let reason = SystemError(errno: Glibc.errno, call: "mmap")
+            throw SessionError(
+                reason.errno == EACCES || reason.errno == EPERM ? .parameter : .allocationFailed,
+                "a dma-buf cannot be mapped for \(isWritable ? "writing" : "reading"): \(reason)")
+        }
+        mapping = UnsafeMutableRawBufferPointer(start: start, count: size)
+        file = buffer
+        self.isWritable = isWritable
+    }
+
+    deinit { munmap(mapping.baseAddress, mapping.count) }
+
+    /// Bytes of the buffer, as the kernel says.
+    public var size: Int { mapping.count }
+
+    /// Calls `body` with the memory while the CPU's view of it is coherent.
+    ///
+    /// - Throws: `AllocationFailed` where the driver refuses that.
+    public func access(
+        writing: Bool, _ body: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws(SessionError) {
+        try synchronize(begins: true, writing)
+        body(mapping)
+        try synchronize(begins: false, writing)
+    }
+
+    private func synchronize(begins: Bool, _ writing: Bool) throws(SessionError) {
+        let result = chwd_dma_buf_sync(file.rawValue, begins ? 1 : 0, writing ? 1 : 0)
+        guard result == 0 else {
+            throw SessionError(
+                .allocationFailed,
+                "a dma-buf cannot be accessed: \(SystemError(errno: -result, call: "DMA_BUF_IOCTL_SYNC"))")
+        }
+    }
+}
+
+/// A fence that another process sent as a sync file.
+public final class SyncFile: Sendable {
+    /// Time that a fence may take: a device's work for one frame, and never a reason to hang.
+    public static let timeout = Duration.seconds(2)
+
+    private let file: OwnedFD
+
+    /// - Throws: `Parameter` for a descriptor that is no sync file.
+    public init(receiving fence: consuming OwnedFD) throws(SessionError) {
+        guard chwd_is_sync_file(fence.rawValue) != 0 else {
+            throw SessionError(.parameter, "the file descriptor of a fence is not a sync file")
+        }
+        file = fence
+    }
+
+    /// Waits until the fence is signaled.
+    ///
+    /// - Throws: `Parameter` for one that is not within `timeout`.
+    public func wait() throws(SessionError) {
+        var isReady = false
+        do throws(SystemError) {
+            isReady = try HWDTransport.wait(file.rawValue, for: POLLIN, until: MonotonicTime.now + Self.timeout)
+        } catch { throw SessionError(.allocationFailed, "a fence cannot be waited for: \(error)") }
+        guard isReady else {
+            throw SessionError(.parameter, "a fence was not signaled within \(Self.timeout.components.seconds) s")
+        }
+    }
+}
