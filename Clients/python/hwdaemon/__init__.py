@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional
 
 from ._core.playability import Playability, PlayMode, playability
-from ._core.playback import OutputCounts
+from ._output.playback import OutputCounts
 from .bitstream import annex_b, annex_b_parameter_sets, parameter_sets
 from .compression import CompressionSession
 from .control import Probe

@@ -9,11 +9,11 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Type, Union
 
-from ._core.output import OutputEngine
-from ._core.playback import OutputCounts, QueuedFrame
-from ._core.shared import OutputState
+from ._output.output import OutputEngine
+from ._output.playback import OutputCounts, QueuedFrame
+from ._output.shared import OutputState
 from ._core.source import FileSource
-from ._core.timing import MAX_RATE, ONE, RefreshGrid
+from ._output.timing import MAX_RATE, ONE, RefreshGrid
 from .daemon import Daemon, default_daemon
 from .errors import refused
 from .formats import fourcc

@@ -5,9 +5,9 @@ import random
 import unittest
 from fractions import Fraction
 
-from hwdaemon._core.playback import Playback
-from hwdaemon._core.reverse import parts
-from hwdaemon._core.timing import ONE, RefreshGrid
+from hwdaemon._output.playback import Playback
+from hwdaemon._output.reverse import parts
+from hwdaemon._output.timing import ONE, RefreshGrid
 
 
 class TimingTests(unittest.TestCase):

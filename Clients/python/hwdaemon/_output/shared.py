@@ -10,7 +10,7 @@ from typing import Optional, Tuple
 
 from ..errors import INVALID_SESSION, SessionEnded
 from .playback import NOT_DECODED_YET, SEEKING, Playback, QueuedFrame
-from .source import FileSource
+from .._core.source import FileSource
 from .timing import RefreshGrid
 
 

@@ -14,7 +14,7 @@ from ..images import Picture
 from .converter import Converter
 from .reverse import Part, Span, kept, read_group
 from .shared import OutputState
-from .source import FileSource, can_be_left_out, new_format
+from .._core.source import FileSource, can_be_left_out, new_format
 from .timing import ONE
 
 #: Bytes of decoded pictures that wait; two pictures always may.

@@ -6,8 +6,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from ..formats import layout
 from ..images import Picture
-from .memory import Memory
-from .source import FileSource
+from .._core.memory import Memory
+from .._core.source import FileSource
 
 
 class Part(NamedTuple):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Frames by display time, behind VideoOutput."""
