@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Type, Union
 
-from ._output.output import OutputEngine
+from ._output.engine import OutputEngine
 from ._output.playback import OutputCounts, QueuedFrame
 from ._output.shared import OutputState
 from ._core.source import FileSource

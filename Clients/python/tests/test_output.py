@@ -12,7 +12,7 @@ import unittest.mock
 from fractions import Fraction
 
 import hwdaemon
-import hwdaemon._output.output
+import hwdaemon._output.engine
 
 from .support import daemon, ffmpeg
 
@@ -114,7 +114,7 @@ class OutputTests(unittest.TestCase):
         # Parts of five pictures and of whole groups.
         for size in (None, 10 * 8192):
             with self.subTest(size=size), unittest.mock.patch.object(
-                    hwdaemon._output.output, "REVERSE_BYTES", size or hwdaemon._core.output.REVERSE_BYTES), self.open() as output:
+                    hwdaemon._output.engine, "REVERSE_BYTES", size or hwdaemon._output.engine.REVERSE_BYTES), self.open() as output:
                 output.seek(2.6)
                 output.play(-1)
                 self.assertEqual(output.epoch, 2)
@@ -296,7 +296,7 @@ class OutputTests(unittest.TestCase):
                 ready[0] = ready[0] if ready[0] < 0 else max(ready[0], now[0]) + 1 / 18
                 return super().send(*arguments, **options)
 
-        with unittest.mock.patch.object(hwdaemon._output.output, "DecompressionSession", Slow):
+        with unittest.mock.patch.object(hwdaemon._output.engine, "DecompressionSession", Slow):
             output = self.open()
         # Before the output is closed.
         self.addCleanup(done.set)
