@@ -135,6 +135,47 @@ class OutputTests(unittest.TestCase):
             output.seek(60)
             self.assertEqual(self.play_back(output, 0), list(range(149, -1, -1)))
 
+    def test_reverse_with_few_descriptors(self):
+        with self.open(format=None) as output:
+            output.seek(6)
+            output.play(-1)
+            before = len(os.listdir("/proc/self/fd"))
+            # The whole group waits, and then all of the clip.
+            kept = [output.copy_frame(0, LONG)]
+            shown, most = [self.number(kept[0])], 0
+            for refresh in range(1, 400):
+                frame = output.copy_frame(refresh / 60, LONG)
+                most = max(most, len(os.listdir("/proc/self/fd")))
+                if frame is not None:
+                    kept.append(frame)
+                    shown.append(self.number(frame))
+                if output.reason == "before start":
+                    break
+            self.assertEqual(shown, list(range(149, -1, -1)))
+            # Memory is not used again while a frame refers to it.
+            self.assertEqual([self.number(frame) for frame in kept], shown)
+            self.assertLess(most - before, 32)
+
+    def test_reverse_of_larger_pictures(self):
+        engine = hwdaemon._output.engine.OutputEngine
+        collected, all_copies = [], []
+
+        def complete(self, run):
+            collected.append(sum(copy.size for _, _, copy in self._collected))
+            all_copies.append(collected[-1] + self._waiting_bytes())
+            return original(self, run)
+
+        original = engine._complete
+        # The session was created for pictures of one byte; five of those that come fit a part.
+        with unittest.mock.patch.object(hwdaemon._output.engine, "REVERSE_BYTES", 10 * 8192), unittest.mock.patch.object(
+                engine, "_picture_bytes", lambda self: 1), unittest.mock.patch.object(engine, "_complete", complete):
+            with self.open(format=None) as output:
+                output.seek(3)
+                output.play(-1)
+                self.assertEqual(self.play_back(output, 0), list(range(75, -1, -1)))
+        self.assertEqual(max(collected), 5 * 8192)
+        self.assertLessEqual(max(all_copies), 10 * 8192)
+
     def test_reverse_with_a_killed_worker(self):
         with self.open(format=None) as output:
             output.play(-1)

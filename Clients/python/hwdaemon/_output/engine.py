@@ -2,6 +2,7 @@
 """The thread of an output, which reads its file, decodes and converts."""
 from __future__ import annotations
 
+import bisect
 import math
 import select
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
@@ -12,7 +13,7 @@ from ..errors import INVALID_SESSION, SessionEnded
 from ..formats import layout
 from ..images import Picture
 from .converter import Converter
-from .reverse import Part, Span, kept, read_group
+from .reverse import Copies, Copy, Part, Span, read_group, split
 from .shared import OutputState
 from .._core.source import FileSource, can_be_left_out, new_format
 from .timing import ONE
@@ -60,8 +61,11 @@ class OutputEngine:
         #: In reverse: the time behind what is decoded next, the parts of its group, and how far the first of them was read.
         self._limit = 0
         self._parts: List[Part] = []
-        self._place: Optional[int] = None
-        self._collected: List[Tuple[int, int, Picture]] = []
+        self._position: Optional[int] = None
+        self._collected: List[Tuple[int, int, Copy]] = []
+        self._copies = Copies()
+        #: The bytes of what is collected, and whether the first pictures of its part did not fit.
+        self._collected_bytes, self._is_cut = 0, False
         self._converter = None if target is None else Converter(state, target, daemon)
         self._restarts = self._highest = 0
 
@@ -139,14 +143,17 @@ class OutputEngine:
         if run != self._run:
             self._flush(None)
             self._run, self._is_read, self._skips_to_key = run, False, False
-            self._parts, self._place, self._collected = [], None, []
+            self._parts, self._position = [], None
+            self._collected, self._collected_bytes, self._is_cut = [], 0, False
+            if not is_reverse:
+                self._copies = Copies()
             try:
                 self._begin()
             except Exception as error:
                 self._end(str(error))
             return True
         if is_reverse:
-            return self._step_back(waiting)
+            return self._step_back()
         if self._is_read or len(link._in_flight) > _PACKETS_AHEAD or waiting >= self._ahead(speed):
             return False
         try:
@@ -202,21 +209,20 @@ class OutputEngine:
         self._span = Span()
         return True
 
-    def _step_back(self, waiting: int) -> bool:
+    def _step_back(self) -> bool:
         """Sends the next packet of play in reverse; false if nothing is to be done."""
         if self._is_read or len(self._decoder._link._in_flight) > _PACKETS_AHEAD:
             return False
         try:
-            if self._place is not None:
-                return self._read_part(self._place)
-            capacity = max(1, REVERSE_BYTES // 2 // self._picture_bytes())
+            if self._position is not None:
+                return self._read_part(self._position)
             if not self._parts:
-                self._read_group(capacity)
-            elif waiting and waiting + len(self._parts[0].times) > 2 * capacity:
+                self._read_group(self._capacity())
+            elif self._waiting_bytes() > REVERSE_BYTES // 2:
                 return False
             else:
                 self._key = self._source.seek(self._key)
-                self._place = 0
+                self._position = 0
         except SessionEnded:
             raise
         except Exception as error:
@@ -247,17 +253,17 @@ class OutputEngine:
             if end is not None:
                 playback.measure(end)
 
-    def _read_part(self, place: int) -> bool:
+    def _read_part(self, position: int) -> bool:
         part = self._parts[0]
-        if place > part.packets:
+        if position > part.packets:
             # The decoder returns its pictures.
             return False
-        packet = self._source.next() if place < part.packets else None
+        packet = self._source.next() if position < part.packets else None
         if packet is None:
-            self._place = part.packets + 1
+            self._position = part.packets + 1
             self._flush(self._run)
             return True
-        self._place = place + 1
+        self._position = position + 1
         if packet.pts >= self._key:
             self._decode_packet(packet, hides=bool(packet.is_discard) or packet.pts not in part.times)
         return True
@@ -265,6 +271,15 @@ class OutputEngine:
     def _picture_bytes(self) -> int:
         created = self._decoder._link.created
         return layout(created.pixel_format, created.width, created.height).size
+
+    def _capacity(self) -> int:
+        """Pictures that a part may have, if they have the size of the last one."""
+        return max(1, REVERSE_BYTES // 2 // (self._copies.size or self._picture_bytes()))
+
+    def _waiting_bytes(self) -> int:
+        """Bytes of the copies that wait for their time."""
+        with self._state.looked as playback:
+            return sum(frame.picture.size for frame in playback.frames if frame.picture is not None)
 
     def _ahead(self, speed: float) -> int:
         """Pictures that are decoded ahead: a tenth of a second, three at least, and no more than the decoder and the bound admit."""
@@ -324,20 +339,26 @@ class OutputEngine:
             with self._state.looked as playback:
                 if playback.run == self._run and playback.direction > 0:
                     playback.measure(self._span.end)
-        self._place = None
+        self._position = None
         self._flush(self._run)
 
     def _complete(self, run: int) -> None:
         with self._state.looked as playback:
             if playback.run != run:
                 return
-            if self._place is None:
+            if self._position is None:
                 playback.complete()
                 return
             for time, duration, picture in self._collected:
                 playback.add(time, duration, picture)
-        self._collected, self._place = [], None
-        del self._parts[0]
+            first = self._collected[0][0] - self._offset if self._collected else 0
+        part = self._parts.pop(0)
+        if self._is_cut:
+            # Pictures that are larger than expected: those that did not fit are parts of their own.
+            count = bisect.bisect_left(part.times, first)
+            self._parts = split(part, count, self._capacity()) + self._parts
+        self._position = None
+        self._collected, self._collected_bytes, self._is_cut = [], 0, False
 
     # Pictures.
 
@@ -374,7 +395,13 @@ class OutputEngine:
             if playback.direction > 0:
                 playback.add(picture.pts, picture.duration, picture)
                 return
-        self._collected.append((picture.pts, picture.duration, kept(picture)))
+        copy = self._copies.copy(picture)
+        self._collected.append((picture.pts, picture.duration, copy))
+        self._collected_bytes += copy.size
+        # What is shown first in reverse comes last.
+        while self._collected_bytes > REVERSE_BYTES // 2 and len(self._collected) > 1:
+            self._collected_bytes -= self._collected.pop(0)[2].size
+            self._is_cut = True
 
     def _convert(self) -> bool:
         """Converts what is shown next; false if nothing was done."""

@@ -2,12 +2,15 @@
 """Play in reverse: a group of pictures is decoded in parts, the last part first."""
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..formats import layout
 from ..images import Picture
 from .._core.memory import Memory
 from .._core.source import FileSource
+
+#: Bytes of a memory of copies; a larger picture has one of its own.
+MEMORY_BYTES = 16 << 20
 
 
 class Part(NamedTuple):
@@ -36,11 +39,11 @@ def parts(times: List[Optional[int]], key: int, end: int, capacity: int) -> List
     - capacity: pictures that a part may have.
     """
     shown = sorted({time for time in times if time is not None and key <= time < end})
-    places = {time: place for place, time in enumerate(times)}
+    positions = {time: position for position, time in enumerate(times)}
     found = []
     for upper in range(len(shown), 0, -capacity):
         part = tuple(shown[max(0, upper - capacity) : upper])
-        found.append(Part(part, 1 + max(places[time] for time in part)))
+        found.append(Part(part, 1 + max(positions[time] for time in part)))
     return found
 
 
@@ -62,6 +65,11 @@ def read_group(source: FileSource, end: int, capacity: int) -> Group:
         if not packet.is_discard:
             span.add(packet.pts, packet.duration or 0)
         times.append(None if packet.is_discard else packet.pts)
+
+
+def split(part: Part, count: int, capacity: int) -> List[Part]:
+    """Parts of the first `count` pictures of a part, the last one first; each is decoded as far as the part."""
+    return [part._replace(times=part.times[max(0, upper - capacity) : upper]) for upper in range(count, 0, -capacity)]
 
 
 class Span:
@@ -88,17 +96,41 @@ class Span:
         return time + max(1, duration)
 
 
-def kept(picture: Picture) -> Picture:
-    """A copy in memory of this process: a decoder has fewer pictures than a part."""
-    form = layout(picture.pixel_format, picture.width, picture.height)
-    copy = Picture((Memory.create(form.size), picture.pixel_format, (picture.width, picture.height), form.at(0)), _nothing)
-    copy.fill(list(picture.planes))
-    for name in ("frame", "pts", "duration", "color", "is_sync", "is_damaged", "is_hardware", "lacks_side_data", "has_alpha",
-                 "is_premultiplied", "is_alpha_missing", "is_rpu_applied", "coded_bit_depth", "clean_aperture",
-                 "aspect_ratio", "side_data"):
-        setattr(copy, name, getattr(picture, name))
-    return copy
+class Copy(Picture):
+    """A copy of a picture in memory of this process: a decoder has fewer pictures than a part."""
+
+    #: Bytes of its memory.
+    size = 0
 
 
-def _nothing() -> None:
-    pass
+class Copies:
+    """Memory of copies: each memory takes two descriptors, so that it has slots for many small pictures."""
+
+    def __init__(self) -> None:
+        #: Bytes of the last copy; 0 before the first one.
+        self.size = 0
+        #: Free slots by their size.
+        self._slots: Dict[int, List[Tuple[Memory, int]]] = {}
+
+    def copy(self, picture: Picture) -> Copy:
+        """Copies a picture. The slot is used again once nothing refers to the copy."""
+        form = layout(picture.pixel_format, picture.width, picture.height)
+        # Few sizes, whatever the pictures have; pages that are not written take no memory.
+        size = 1 << (form.size - 1).bit_length()
+        slots = self._slots.setdefault(size, [])
+        if form.size > MEMORY_BYTES:
+            size, slots = form.size, []
+        if not slots:
+            count = max(1, MEMORY_BYTES // size)
+            memory = Memory.create(size * count)
+            slots += [(memory, size * index) for index in reversed(range(count))]
+        slot = slots.pop()
+        copy = Copy(
+            (slot[0], picture.pixel_format, (picture.width, picture.height), form.at(slot[1])), lambda: slots.append(slot))
+        copy.size = self.size = form.size
+        copy.fill(list(picture.planes))
+        for name in ("frame", "pts", "duration", "color", "is_sync", "is_damaged", "is_hardware", "lacks_side_data", "has_alpha",
+                     "is_premultiplied", "is_alpha_missing", "is_rpu_applied", "coded_bit_depth", "clean_aperture",
+                     "aspect_ratio", "side_data"):
+            setattr(copy, name, getattr(picture, name))
+        return copy
