@@ -414,6 +414,27 @@ class OutputTests(unittest.TestCase):
             self.assertEqual(shown, sorted(time // 40 for time in times))
             self.assertTrue(10 < len(shown) < self.COUNT)
 
+    def test_a_loop_without_a_picture(self):
+        import av
+        path = os.path.join(self.folder.name, "nothing.mov")
+        with open(self.path, "rb") as file:
+            data = bytearray(file.read())
+        with av.open(self.path) as file:
+            positions = [packet.pos for packet in file.demux(video=0) if packet.size]
+        for position in positions:
+            # Table 7-1: a reserved type, which decoders ignore.
+            data[position + 4] = 47 << 1
+        with open(path, "wb") as file:
+            file.write(data)
+        for rate, reason in ((1, "after end"), (-1, "before start")):
+            with self.subTest(rate=rate), self.open(path, format=None) as output:
+                output.loop = True
+                output.seek(2)
+                output.play(rate)
+                self.assertIsNone(output.copy_frame(0, LONG))
+                self.assertEqual(output.reason, reason)
+                self.assertEqual(output.cut_short, "the file has no picture that can be decoded")
+
     def test_the_host_s_clock(self):
         import time
         with hwdaemon.VideoOutput.open(self.path, daemon=daemon()) as output:

@@ -58,6 +58,8 @@ class OutputEngine:
         self._is_fed = self._is_read = self._skips_to_key = False
         #: What is added to the file's times, which run on in a loop; and the file's end.
         self._offset, self._span = 0, Span()
+        #: Whether this lap of a loop began at the file's end or start, and whether a picture of it has come.
+        self._is_whole_lap = self._has_picture = False
         #: In reverse: the time behind what is decoded next, the parts of its group, and how far the first of them was read.
         self._limit = 0
         self._parts: List[Part] = []
@@ -165,6 +167,11 @@ class OutputEngine:
             if not packet.is_discard:
                 self._span.add(packet.pts, packet.duration or 0)
             self._send(packet)
+        elif self._is_whole_lap and not self._has_picture and (self._is_fed or self._finishes):
+            # Whether the lap has a picture is known once the decoder has returned all of them.
+            was_fed = self._is_fed
+            self._flush(None)
+            return was_fed
         elif not self._next_lap(1):
             self._end(None)
         return True
@@ -175,6 +182,7 @@ class OutputEngine:
             run, target, tolerance = playback.run, playback.target, playback.tolerance
             self._offset = playback.laps(target) * playback.length if playback.loops else playback.lap * playback.length
         self._span = Span()
+        self._is_whole_lap = self._has_picture = False
         target -= self._offset
         self._key = self._source.seek(target)
         if tolerance != 0:
@@ -197,6 +205,9 @@ class OutputEngine:
             if not playback.loops or playback.run != self._run or direction > 0 and (end is None or playback.length <= 0):
                 return False
             length = playback.length
+        if self._is_whole_lap and not self._has_picture:
+            self._state.cut_short = "the file has no picture that can be decoded"
+            return False
         if direction > 0:
             self._flush(None)
             self._key = self._source.seek(self._source.start)
@@ -207,6 +218,7 @@ class OutputEngine:
         else:
             return False
         self._span = Span()
+        self._is_whole_lap, self._has_picture = True, False
         return True
 
     def _step_back(self) -> bool:
@@ -392,6 +404,7 @@ class OutputEngine:
         with self._state.looked as playback:
             if playback.run != run:
                 return
+            self._has_picture = True
             if playback.direction > 0:
                 playback.add(picture.pts, picture.duration, picture)
                 return

@@ -272,6 +272,9 @@ class Playback:
         return self.direction < 0 or self.is_complete or index + 1 < len(self.frames) or time < frame.time + frame.duration
 
     def _outside(self, time: int) -> Optional[str]:
+        if self.is_complete and not self.frames and self._given is None:
+            # No picture could be decoded.
+            return AFTER_END if self.direction > 0 else BEFORE_START
         passed = self.lap * self.length
         # In reverse a seek behind the end shows the last picture.
         can_be_after = not self.loops and (self.direction > 0 or not self.map.is_held)
