@@ -64,7 +64,7 @@ class SampleTests(unittest.TestCase):
                 run("-c", f"frames = [bytes(1920 * 1080 * 3 // 2)] * 3\n{sample}assert len(packets) == 3", folder=folder)
 
     def test_the_table_of_pixel_formats(self):
-        types = {"|u1": "uint8", "<u2": "uint16", "<f2": "float16"}
+        types = {"|u1": "uint8", "<u2": "uint16", "<u4": "uint32", "<f2": "float16"}
         shapes = {name: "; ".join(
             f"({'h/2, w/2' if plane.halved else 'h, w'}{f', {plane.components}' if plane.components > 1 else ''}) {types[plane.sample]}"
             for plane in planes) for name, planes in PIXEL_FORMATS.items()}
