@@ -2,7 +2,6 @@
 """The thread of an output, which reads its file, decodes and converts."""
 from __future__ import annotations
 
-import bisect
 import math
 import select
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
@@ -13,7 +12,7 @@ from ..errors import INVALID_SESSION, SessionEnded
 from ..formats import layout
 from ..images import Picture
 from .converter import Converter
-from .reverse import Copies, Copy, Part, Span, read_group, split
+from .reverse import Collection, Copies, Part, Span, end_of, read_group
 from .shared import OutputState
 from .._core.source import FileSource, can_be_left_out, new_format
 from .timing import ONE
@@ -32,10 +31,6 @@ _MAX_RESTARTS = 3
 _MAX_LATENESS = 500_000_000
 #: Pictures behind the present one that wait, where the decoder keeps up.
 _LEAST_LEAD = 2
-
-
-#: A time behind every other one.
-_FAR = 1 << 62
 
 
 class OutputEngine:
@@ -58,16 +53,13 @@ class OutputEngine:
         self._is_fed = self._is_read = self._skips_to_key = False
         #: What is added to the file's times, which run on in a loop; and the file's end.
         self._offset, self._span = 0, Span()
-        #: Whether this lap of a loop began at the file's end or start, and whether a picture of it has come.
+        #: Whether a loop has begun this lap, and whether a picture of it has come.
         self._is_whole_lap = self._has_picture = False
         #: In reverse: the time behind what is decoded next, the parts of its group, and how far the first of them was read.
         self._limit = 0
         self._parts: List[Part] = []
         self._position: Optional[int] = None
-        self._collected: List[Tuple[int, int, Copy]] = []
-        self._copies = Copies()
-        #: The bytes of what is collected, and whether the first pictures of its part did not fit.
-        self._collected_bytes, self._is_cut = 0, False
+        self._collected = Collection(Copies())
         self._converter = None if target is None else Converter(state, target, daemon)
         self._restarts = self._highest = 0
 
@@ -140,15 +132,14 @@ class OutputEngine:
         """Sends the next packet; false if nothing is to be done."""
         link = self._decoder._link
         with self._state.looked as playback:
-            run, target, waiting = playback.run, playback.target, playback.waiting
+            run, waiting = playback.run, playback.waiting
             speed, is_reverse = abs(playback.map.wanted_rate) / ONE, playback.direction < 0
         if run != self._run:
             self._flush(None)
             self._run, self._is_read, self._skips_to_key = run, False, False
             self._parts, self._position = [], None
-            self._collected, self._collected_bytes, self._is_cut = [], 0, False
-            if not is_reverse:
-                self._copies = Copies()
+            # In reverse the memory of the last stretch serves this one.
+            self._collected = Collection(self._collected.copies if is_reverse else Copies())
             try:
                 self._begin()
             except Exception as error:
@@ -169,9 +160,8 @@ class OutputEngine:
             self._send(packet)
         elif self._is_whole_lap and not self._has_picture and (self._is_fed or self._finishes):
             # Whether the lap has a picture is known once the decoder has returned all of them.
-            was_fed = self._is_fed
             self._flush(None)
-            return was_fed
+            return False
         elif not self._next_lap(1):
             self._end(None)
         return True
@@ -229,7 +219,7 @@ class OutputEngine:
             if self._position is not None:
                 return self._read_part(self._position)
             if not self._parts:
-                self._read_group(self._capacity())
+                self._read_group(max(1, REVERSE_BYTES // 2 // (self._collected.copies.size or self._picture_bytes())))
             elif self._waiting_bytes() > REVERSE_BYTES // 2:
                 return False
             else:
@@ -260,7 +250,7 @@ class OutputEngine:
         with self._state.looked as playback:
             if not playback.loops or playback.length > 0:
                 return
-        end = read_group(self._source, _FAR, 1).end
+        end = end_of(self._source)
         with self._state.looked as playback:
             if end is not None:
                 playback.measure(end)
@@ -283,10 +273,6 @@ class OutputEngine:
     def _picture_bytes(self) -> int:
         created = self._decoder._link.created
         return layout(created.pixel_format, created.width, created.height).size
-
-    def _capacity(self) -> int:
-        """Pictures that a part may have, if they have the size of the last one."""
-        return max(1, REVERSE_BYTES // 2 // (self._copies.size or self._picture_bytes()))
 
     def _waiting_bytes(self) -> int:
         """Bytes of the copies that wait for their time."""
@@ -361,16 +347,10 @@ class OutputEngine:
             if self._position is None:
                 playback.complete()
                 return
-            for time, duration, picture in self._collected:
+            for time, duration, picture in self._collected.pictures:
                 playback.add(time, duration, picture)
-            first = self._collected[0][0] - self._offset if self._collected else 0
-        part = self._parts.pop(0)
-        if self._is_cut:
-            # Pictures that are larger than expected: those that did not fit are parts of their own.
-            count = bisect.bisect_left(part.times, first)
-            self._parts = split(part, count, self._capacity()) + self._parts
-        self._position = None
-        self._collected, self._collected_bytes, self._is_cut = [], 0, False
+        self._parts[:1] = self._collected.rest(self._parts[0], self._offset, REVERSE_BYTES // 2)
+        self._position, self._collected = None, Collection(self._collected.copies)
 
     # Pictures.
 
@@ -408,13 +388,7 @@ class OutputEngine:
             if playback.direction > 0:
                 playback.add(picture.pts, picture.duration, picture)
                 return
-        copy = self._copies.copy(picture)
-        self._collected.append((picture.pts, picture.duration, copy))
-        self._collected_bytes += copy.size
-        # What is shown first in reverse comes last.
-        while self._collected_bytes > REVERSE_BYTES // 2 and len(self._collected) > 1:
-            self._collected_bytes -= self._collected.pop(0)[2].size
-            self._is_cut = True
+        self._collected.add(picture.pts, picture, REVERSE_BYTES // 2)
 
     def _convert(self) -> bool:
         """Converts what is shown next; false if nothing was done."""

@@ -2,6 +2,7 @@
 """Play in reverse: a group of pictures is decoded in parts, the last part first."""
 from __future__ import annotations
 
+import bisect
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..formats import layout
@@ -67,9 +68,9 @@ def read_group(source: FileSource, end: int, capacity: int) -> Group:
         times.append(None if packet.is_discard else packet.pts)
 
 
-def split(part: Part, count: int, capacity: int) -> List[Part]:
-    """Parts of the first `count` pictures of a part, the last one first; each is decoded as far as the part."""
-    return [part._replace(times=part.times[max(0, upper - capacity) : upper]) for upper in range(count, 0, -capacity)]
+def end_of(source: FileSource) -> Optional[int]:
+    """The time behind the last picture of a file; None if it has none."""
+    return read_group(source, 1 << 62, 1).end
 
 
 class Span:
@@ -134,3 +135,35 @@ class Copies:
                      "aspect_ratio", "side_data"):
             setattr(copy, name, getattr(picture, name))
         return copy
+
+
+class Collection:
+    """The pictures of the part that is decoded."""
+
+    def __init__(self, copies: Copies) -> None:
+        self.copies = copies
+        #: Times, durations and copies, in the order of the times.
+        self.pictures: List[Tuple[int, int, Copy]] = []
+        self.size = 0
+        self._is_cut = False
+
+    def add(self, time: int, picture: Picture, limit: int) -> None:
+        """Adds a copy. Where that makes more than `limit` bytes, the first pictures go, which are shown last; one stays."""
+        copy = self.copies.copy(picture)
+        self.pictures.append((time, picture.duration, copy))
+        self.size += copy.size
+        while self.size > limit and len(self.pictures) > 1:
+            self.size -= self.pictures.pop(0)[2].size
+            self._is_cut = True
+
+    def rest(self, part: Part, offset: int, limit: int) -> List[Part]:
+        """Parts of the pictures that did not fit, the last one first; each is decoded as far as the part.
+
+        - offset: of the pictures' times to those of the part.
+        - limit: bytes of a part.
+        """
+        if not self._is_cut:
+            return []
+        count = bisect.bisect_left(part.times, self.pictures[0][0] - offset)
+        capacity = max(1, limit // self.copies.size)
+        return [part._replace(times=part.times[max(0, upper - capacity) : upper]) for upper in range(count, 0, -capacity)]
