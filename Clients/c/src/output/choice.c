@@ -73,6 +73,11 @@ static int choose(playback *of, int64_t time, int64_t host, bool converts, bool 
         return where;
     }
     int index = hwdi_index(of, time);
+    // The source begins later than it says.
+    if (index < 0 && of->given == NONE && (of->count > 0 || of->is_complete)) {
+        hwdi_map_start(&of->map, host);
+        return HWD_OUTPUT_BEFORE_START;
+    }
     if (!is_settled(of, index, time) && (waits || !is_overdue(of, index, host))) {
         // A clock that jumped back.
         if (of->given != NONE && time < of->given) return HWD_OUTPUT_SAME;

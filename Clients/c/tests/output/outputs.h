@@ -11,5 +11,6 @@ void test_wobble(void);
 void test_grid_restarts(void);
 void test_random_seeks(void);
 void test_clocks(void);
+void test_sessions(hwd_daemon *daemon);
 
 #endif
