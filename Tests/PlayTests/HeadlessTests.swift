@@ -31,9 +31,9 @@ private struct Receipt: Decodable {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
-            ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_DISPLAY", "timeout", "200", program] + arguments
+            ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_SOCKET", "timeout", "200", program] + arguments
         var environment = ProcessInfo.processInfo.environment
-        for name in ["HWDAEMON_DEVICES", "VK_DRIVER_FILES"] { environment[name] = "/dev/null/none" }
+        for name in ["HWDAEMON_DEVICES", "VK_DRIVER_FILES", "WAYLAND_DISPLAY"] { environment[name] = "/dev/null/none" }
         process.environment = environment
         let pipe = Pipe()
         (process.standardOutput, process.standardError) = (pipe, FileHandle.nullDevice)
