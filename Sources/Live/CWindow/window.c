@@ -331,6 +331,10 @@ bool hwd_window_wait(hwd_window *window, int milliseconds) {
     return wl_display_dispatch_pending(window->display) >= 0;
 }
 
+uint32_t hwd_window_protocol_error(hwd_window *window) {
+    return wl_display_get_protocol_error(window->display, NULL, NULL);
+}
+
 bool hwd_window_next(hwd_window *window, hwd_window_event *event) {
     if (window->count == 0) return false;
     *event = window->events[window->first];

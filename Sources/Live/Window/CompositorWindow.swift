@@ -107,7 +107,9 @@ final class CompositorWindow {
     /// - Throws: `unavailable` where the compositor is gone.
     func events(waiting milliseconds: Int) throws(CommandFailure) -> [Event] {
         guard hwd_window_wait(window, Int32(clamping: milliseconds)) else {
-            throw CommandFailure(.unavailable, "the compositor has closed the connection")
+            let error = hwd_window_protocol_error(window)
+            let code = error == 0 ? "" : ", with the protocol error \(error)"
+            throw CommandFailure(.unavailable, "the compositor has closed the connection\(code)")
         }
         var (found, event): ([Event], hwd_window_event) = ([], hwd_window_event())
         while hwd_window_next(window, &event) {

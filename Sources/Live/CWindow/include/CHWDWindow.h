@@ -54,5 +54,7 @@ void hwd_window_rotate(hwd_window *window, int quarters);
 void hwd_window_commit(hwd_window *window);
 // Waits up to `milliseconds` for something to happen; false where the connection is lost.
 bool hwd_window_wait(hwd_window *window, int milliseconds);
+// The code of the error for which the compositor closed the connection; 0 without one.
+uint32_t hwd_window_protocol_error(hwd_window *window);
 // The next event; false without one.
 bool hwd_window_next(hwd_window *window, hwd_window_event *event);
