@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The times of the pictures that were read of a file.
 package final class ReadTimes: Sendable {
-    /// In ticks. A seek reads packets again.
+    /// In ticks; a seek reads packets again.
     private let content = Mutex<(times: Set<Int64>, leftOut: Set<Int64>)>(([], []))
 
     package init() {}

@@ -81,7 +81,9 @@ package struct PlayArguments: ParsableArguments {
         guard displayRate == nil || headless else {
             throw ValidationError("--display-rate is for --headless: a window has the display's rate.")
         }
-        guard !fullscreen || !headless else { throw ValidationError("--fullscreen needs a window, not --headless.") }
+        guard !fullscreen || !headless else {
+            throw ValidationError("--fullscreen needs a window, not --headless.")
+        }
         guard rate == 1 || at == nil else {
             throw ValidationError("--rate has no effect with --at, which shows one frame: use --start.")
         }
@@ -119,7 +121,8 @@ package struct PlayArguments: ParsableArguments {
         guard (1...3).contains(parts.count) else { return nil }
         var seconds = 0.0
         for (index, part) in parts.enumerated() {
-            guard part.first?.isNumber == true, part.allSatisfy({ "0123456789.".contains($0) }), let value = Double(part), value.isFinite,
+            guard part.first != ".", part.allSatisfy({ "0123456789.".contains($0) }),
+                let value = Double(part), value.isFinite,
                 index == parts.count - 1 || !part.contains("."), index == 0 || value < 60
             else { return nil }
             seconds = seconds * 60 + value
