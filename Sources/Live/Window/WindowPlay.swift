@@ -50,13 +50,7 @@ package struct WindowPlay {
 
     private mutating func play() throws -> PlayReceipt {
         let output = try setup.open(try Daemon.findAndReport(), clock: clock)
-        let name = setup.arguments.file.split(separator: "/").last.map(String.init) ?? setup.arguments.file
-        window.map(title: "\(name) – hwctl play", fullscreen: isFullscreen)
-        if let rotation = setup.video.rotation {
-            window.rotate(quarters: rotation / 90)
-        } else {
-            Console.note("warning: \(setup.arguments.file) is mirrored or distorted, which is not shown")
-        }
+        map()
         let limit = setup.arguments.duration.flatMap(PlayArguments.nanoseconds) ?? .max
         let begin = clock.now
         var (isMapped, cadence) = (false, Cadence())
@@ -101,6 +95,16 @@ package struct WindowPlay {
         receipt.add(output, setup.video.times)
         receipt.add(cadence, ideal: nil)
         return receipt
+    }
+
+    private func map() {
+        let name = setup.arguments.file.split(separator: "/").last.map(String.init) ?? setup.arguments.file
+        window.map(title: "\(name) – hwctl play", fullscreen: isFullscreen)
+        if let rotation = setup.video.rotation {
+            window.rotate(quarters: rotation / 90)
+        } else {
+            Console.note("warning: \(setup.arguments.file) is mirrored or distorted, which is not shown")
+        }
     }
 
     /// Shows the frame of the next refresh, where it is another one.
