@@ -31,9 +31,11 @@ private struct Receipt: Decodable {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
-            ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_DISPLAY", "timeout", "200", program] + arguments
+            ["-u", "HWDAEMON_SOCKET", "-u", "WAYLAND_SOCKET", "timeout", "200", program] + arguments
         var environment = ProcessInfo.processInfo.environment
-        for name in ["HWDAEMON_DEVICES", "VK_DRIVER_FILES"] { environment[name] = "/dev/null/none" }
+        for name in ["HWDAEMON_DEVICES", "VK_DRIVER_FILES", "WAYLAND_DISPLAY"] {
+            environment[name] = "/dev/null/none"
+        }
         process.environment = environment
         let pipe = Pipe()
         (process.standardOutput, process.standardError) = (pipe, FileHandle.nullDevice)
@@ -92,6 +94,9 @@ private struct Receipt: Decodable {
             (["--headless", "\(path).none"], 66), (["--headless", other], 65), (["--headless", "/dev/null"], 66),
             (["--headless", "--start", "100", path], 65), (["--rate", "3", path], 64), (["--at", "x", path], 64),
             (["--headless", "--loop", path], 64), (["--effect", "none:x=1", path], 64), ([path], 69),
+            (["--display-rate", "60", path], 64), (["--headless", "--fullscreen", path], 64),
+            (["--at", "1", "--rate", "2", path], 64), (["--start", "0x10", path], 64),
+            (["--start", "1e3", path], 64),
         ]
         for (arguments, status) in cases {
             let result = try play(arguments)

@@ -3,8 +3,9 @@
 /// How a video can be played on a machine whose decoder's speed is known.
 ///
 /// Computed, not tried: from the speed of a decoder, the length of the video's groups of pictures and the memory that decoded pictures may
-/// take. It follows what `VideoOutput` of HWOutput does: temporal levels are left out first, then all but key frames, and no play shows fewer than
-/// `leastRate` pictures a second.
+/// take. It follows what `VideoOutput` of HWOutput does: temporal levels are left out first, then all but key frames; forward play shows
+/// no fewer than `leastRate` pictures a second. Pictures of the highest level that no other refers to, which `VideoOutput` leaves out before, are
+/// counted as decoded: a slow machine may do a little better.
 public struct Playability: Hashable, Sendable {
     /// A video, as far as its play depends on it.
     public struct Video: Hashable, Sendable {
@@ -89,7 +90,7 @@ public struct Playability: Hashable, Sendable {
     /// Pictures that play in reverse holds: one part of a group is shown while the next is decoded, each of half the bytes.
     public let reversePictures: Int
 
-    /// Pictures a second that play shows at least: below, a slow machine would show nothing.
+    /// Pictures a second that forward play and scrubbing show at least.
     public static let leastRate = 10.0
 
     /// Nil for a video or a speed that is impossible: sizes, rates and lengths are positive and finite.

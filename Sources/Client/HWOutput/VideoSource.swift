@@ -67,6 +67,8 @@ public protocol VideoSource: Sendable {
 public struct MovieVideo: VideoSource {
     public let timeBase: Rational
     public let formatDescription: [UInt8]
+    /// The track that is read.
+    public let track: MovieTrack
     private let records: [[UInt8]]
     private var packets: MoviePackets
 
@@ -87,6 +89,7 @@ public struct MovieVideo: VideoSource {
             throw MovieError(.malformed, "track \(found.id) has a time scale of \(found.timeScale)")
         }
         self.timeBase = timeBase
+        self.track = found
         records = found.entries.map { $0.configuration?.bytes ?? [] }
         formatDescription = records.first { !$0.isEmpty } ?? []
         packets = try movie.packets(of: found)

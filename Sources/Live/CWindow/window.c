@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_FORMATS = 256, QUEUE = 256 };
 
@@ -35,8 +36,8 @@ struct shown_buffer {
 };
 
 static void add(hwd_window *window, hwd_window_event event) {
-    // What no caller takes is not worth more memory.
-    if (window->count == QUEUE) return;
+    // Of a full queue other events keep the last quarter: a lost frame or release would stop the window.
+    if (window->count >= (event.kind == HWD_WINDOW_KEY ? QUEUE * 3 / 4 : QUEUE)) return;
     window->events[(window->first + window->count++) % QUEUE] = event;
 }
 
@@ -87,7 +88,6 @@ static const struct wl_output_listener output_listener = {.geometry = output_geo
 
 static void keyboard_keymap(void *data, struct wl_keyboard *keyboard, uint32_t format, int32_t fd, uint32_t size) {
     (void)data, (void)keyboard, (void)format, (void)size;
-    extern int close(int);
     close(fd);
 }
 static void keyboard_enter(void *data, struct wl_keyboard *keyboard, uint32_t serial, struct wl_surface *surface,
@@ -245,11 +245,15 @@ void hwd_window_scale(hwd_window *window, int32_t width, int32_t height) {
         REQUEST(window->viewport, WP_VIEWPORT_SET_DESTINATION, width, height);
 }
 
+void hwd_window_rotate(hwd_window *window, int quarters) { wl_surface_set_buffer_transform(window->surface, quarters); }
+
 // MARK: Buffers
 
 void *hwd_window_add_memory(hwd_window *window, int fd, int32_t size) {
     return wl_shm_create_pool(window->shm, fd, size);
 }
+
+void hwd_window_remove_memory(void *memory) { wl_shm_pool_destroy(memory); }
 
 static void buffer_release(void *data, struct wl_buffer *buffer) {
     struct shown_buffer *shown = data;
@@ -325,6 +329,10 @@ bool hwd_window_wait(hwd_window *window, int milliseconds) {
         return false;
     }
     return wl_display_dispatch_pending(window->display) >= 0;
+}
+
+uint32_t hwd_window_protocol_error(hwd_window *window) {
+    return wl_display_get_protocol_error(window->display, NULL, NULL);
 }
 
 bool hwd_window_next(hwd_window *window, hwd_window_event *event) {

@@ -42,7 +42,7 @@ package struct IdealPlay {
     /// The frames' times in ticks, in order.
     package var times: [Int64]
     package var timeBase: Rational
-    /// The item time at the first refresh, in nanoseconds.
+    /// The item time at the first refresh of those that count, in nanoseconds.
     package var start: Int64
     /// Millionths.
     package var rate: Int64
@@ -53,12 +53,12 @@ package struct IdealPlay {
         (self.rate, self.refreshes) = (rate, refreshes)
     }
 
-    /// Of 0 ..< `count`: at each refresh the last frame at or before its time, 0.1 ms of tolerance included.
-    package func cadence(_ count: Int) -> Cadence {
+    /// At each of some refreshes the last frame at or before its time, 0.1 ms of tolerance included.
+    package func cadence(_ range: Range<Int>) -> Cadence {
         var cadence = Cadence()
         var shown = -1
-        for refresh in 0..<count {
-            let moved = Int128(refreshes.time(refresh)) * Int128(rate)
+        for refresh in range {
+            let moved = Int128(refreshes.time(refresh) - refreshes.time(range.lowerBound)) * Int128(rate)
             // Rounded down, also in reverse.
             let whole = moved >= 0 ? moved / 1_000_000 : -((-moved + 999_999) / 1_000_000)
             let index = last(atOrBefore: Int128(start) + whole + (rate < 0 ? -100_000 : 100_000))
@@ -67,7 +67,7 @@ package struct IdealPlay {
                 shown = index
             }
         }
-        cadence.end(at: count)
+        cadence.end(at: range.upperBound)
         return cadence
     }
 

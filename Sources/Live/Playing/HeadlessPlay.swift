@@ -15,8 +15,9 @@ package struct HeadlessPlay {
 
     package init(_ setup: PlaySetup) throws(CommandFailure) {
         self.setup = setup
-        guard let rate = Rational(text: setup.arguments.displayRate) else {
-            throw CommandFailure(.usage, "--display-rate \(setup.arguments.displayRate) is not a rate")
+        let text = setup.arguments.displayRate ?? "60"
+        guard let rate = Rational(text: text) else {
+            throw CommandFailure(.usage, "--display-rate \(text) is not a rate")
         }
         refreshes = Refreshes(rate: rate)
     }
@@ -26,13 +27,13 @@ package struct HeadlessPlay {
         let output = try setup.open(daemon, clock: clock)
         let limit = setup.arguments.duration.flatMap(PlayArguments.nanoseconds) ?? .max
         var (refresh, cadence) = (0, Cadence())
-        var first: Int64?
+        var first: (refresh: Int, item: Int64)?
         while refreshes.time(refresh) < limit {
             clock.set(refreshes.time(refresh))
             let answer = output.copyFrame(waiting: Self.patience)
             try setup.report(output.takeEvents())
             if answer.frame != nil {
-                if first == nil { first = output.itemTime(forHostTime: clock.now) }
+                if first == nil { first = (refresh, output.itemTime(forHostTime: clock.now)) }
                 cadence.show(at: refresh)
             } else if try isOver(answer.reason, hasBegun: first != nil) {
                 break
@@ -64,12 +65,12 @@ package struct HeadlessPlay {
     }
 
     /// The cadence by the file's times; nil for a loop, whose frames come several times.
-    private func ideal(from first: Int64?, _ count: Int) -> Cadence? {
+    private func ideal(from first: (refresh: Int, item: Int64)?, _ count: Int) -> Cadence? {
         guard let first, !setup.arguments.loop else { return nil }
         let rate = setup.isPaused ? 0 : Int64((setup.arguments.rate * 1_000_000).rounded())
         return IdealPlay(
-            times: setup.video.times.sorted, timeBase: setup.video.timeBase, start: first, rate: rate,
+            times: setup.video.times.sorted, timeBase: setup.video.timeBase, start: first.item, rate: rate,
             refreshes: refreshes
-        ).cadence(count)
+        ).cadence(first.refresh..<count)
     }
 }

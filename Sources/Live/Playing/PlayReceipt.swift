@@ -90,8 +90,8 @@ package struct PlayReceipt: Encodable {
         try Console.result("frames by refreshes: \(Self.text(cadence))\(comparison ?? "")")
         for (verb, device) in [("decoded", decoder), ("converted", converter)] {
             guard let device else { continue }
-            let place = device.isHardware ? "hardware" : "software"
-            try Console.result("\(verb) by \(device.name) (\(place)\(device.reason.map { ": \($0)" } ?? ""))")
+            let kind = device.isHardware ? "hardware" : "software"
+            try Console.result("\(verb) by \(device.name) (\(kind)\(device.reason.map { ": \($0)" } ?? ""))")
         }
         if restarts > 0 { try Console.result("sessions that continued in another process: \(restarts)") }
     }

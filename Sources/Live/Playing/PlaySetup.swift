@@ -13,7 +13,7 @@ package struct PlaySetup {
     package let video: PlayedVideo
     /// Where play begins, in nanoseconds.
     package let start: Int64
-    /// Whether the first frame stands.
+    /// Whether play begins paused, at its first frame.
     package var isPaused: Bool { arguments.at != nil }
     private let conversion: CreateTransferSession.Options
 

@@ -7,25 +7,22 @@ internal import Synchronization
 
 /// The times of the pictures that were read of a file.
 package final class ReadTimes: Sendable {
-    /// Ticks, and where the last picture ends.
-    private let content = Mutex<(times: Set<Int64>, end: Int64, leftOut: Int)>(([], 0, 0))
+    /// In ticks; a seek reads packets again.
+    private let content = Mutex<(times: Set<Int64>, leftOut: Set<Int64>)>(([], []))
 
     package init() {}
 
     func add(_ packet: VideoPacket) {
         guard packet.isShown else { return }
-        content.withLock {
-            $0.times.insert(packet.time)
-            $0.end = max($0.end, packet.time + max(0, packet.duration))
-        }
+        content.withLock { _ = $0.times.insert(packet.time) }
     }
 
-    func leaveOut() { content.withLock { $0.leftOut += 1 } }
+    func leaveOut(_ packet: VideoPacket) { content.withLock { _ = $0.leftOut.insert(packet.time) } }
 
     /// In order, in ticks.
     package var sorted: [Int64] { content.withLock { $0.times.sorted() } }
     /// Pictures of levels that are not played.
-    package var leftOutCount: Int { content.withLock { $0.leftOut } }
+    package var leftOutCount: Int { content.withLock { $0.leftOut.count } }
 }
 
 /// The video of a movie file, as far as it is played.
@@ -35,6 +32,8 @@ package struct PlayedVideo: VideoSource {
     package let duration: Int64
     /// The size at which it is shown, in pixels.
     package let size: (width: Int, height: Int)
+    /// Degrees by which its pictures are rotated clockwise to be shown; nil for a matrix that is no rotation.
+    package let rotation: Int?
     private var movie: MovieVideo
     private let maxLevel: Int
 
@@ -45,12 +44,12 @@ package struct PlayedVideo: VideoSource {
     /// - Throws: a failure with `noInput` or `badInput`.
     package init(path: String, maxLevel: Int?) throws(CommandFailure) {
         do throws(MovieError) {
-            let file = try Movie(path: path)
-            movie = try MovieVideo(file)
-            let track = file.tracks.first { $0.isEnabled && $0.kind == .video } ?? file.tracks.first
-            let scale = Int128(max(1, track?.timeScale ?? 1))
-            duration = Int64(clamping: Int128(track?.duration ?? 0) * 1_000_000_000 / scale)
-            size = (Int(track?.displaySize.width ?? 0) >> 16, Int(track?.displaySize.height ?? 0) >> 16)
+            movie = try MovieVideo(path: path)
+            let track = movie.track
+            duration = Int64(clamping: Int128(track.duration) * 1_000_000_000 / Int128(max(1, track.timeScale)))
+            rotation = track.rotation
+            let (width, height) = (Int(track.displaySize.width) >> 16, Int(track.displaySize.height) >> 16)
+            size = (rotation ?? 0) % 180 == 0 ? (width, height) : (height, width)
         } catch {
             if error.code == .unreadable { throw CommandFailure(.noInput, error.reason) }
             throw CommandFailure(
@@ -62,7 +61,7 @@ package struct PlayedVideo: VideoSource {
     package mutating func next() throws -> VideoPacket? {
         while let packet = try movie.next() {
             if maxLevel < 6, let level = packet.temporalLevel, level > maxLevel {
-                times.leaveOut()
+                times.leaveOut(packet)
                 continue
             }
             times.add(packet)

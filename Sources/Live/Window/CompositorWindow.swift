@@ -26,6 +26,7 @@ final class CompositorWindow {
     /// Buffers that the compositor reads, by their numbers.
     private var shown: [Int64: PixelBuffer] = [:]
     private var count: Int64 = 0
+    private static let maxPools = 8
 
     /// Where a window cannot be had.
     static let alternatives =
@@ -57,6 +58,8 @@ final class CompositorWindow {
 
     func map(title: String, fullscreen: Bool) { hwd_window_map(window, title, fullscreen) }
     func setFullscreen(_ on: Bool) { hwd_window_set_fullscreen(window, on) }
+    /// Rotates frames clockwise by quarter turns, 0 to 3.
+    func rotate(quarters: Int) { hwd_window_rotate(window, Int32(clamping: quarters)) }
     func scale(width: Int, height: Int) {
         hwd_window_scale(window, Int32(clamping: width), Int32(clamping: height))
     }
@@ -74,6 +77,7 @@ final class CompositorWindow {
             throw CommandFailure(.tryLater, "no memory for a window's frame")
         }
         shown[count] = buffer
+        if pools.count > Self.maxPools { removePools(but: buffer.memory) }
     }
 
     private func pool(of memory: SharedMemory) -> UnsafeMutableRawPointer? {
@@ -85,6 +89,17 @@ final class CompositorWindow {
         return pool
     }
 
+    /// Forgets pools of which no buffer is shown, but for the one of a frame: sessions have few, and others with each size.
+    private func removePools(but memory: SharedMemory) {
+        pools.removeAll { known in
+            guard known.memory !== memory, !shown.values.contains(where: { $0.memory === known.memory }) else {
+                return false
+            }
+            hwd_window_remove_memory(known.pool)
+            return true
+        }
+    }
+
     /// Commits, and asks for the next `frame`.
     func commit() { hwd_window_commit(window) }
 
@@ -92,7 +107,9 @@ final class CompositorWindow {
     /// - Throws: `unavailable` where the compositor is gone.
     func events(waiting milliseconds: Int) throws(CommandFailure) -> [Event] {
         guard hwd_window_wait(window, Int32(clamping: milliseconds)) else {
-            throw CommandFailure(.unavailable, "the compositor has closed the connection")
+            let error = hwd_window_protocol_error(window)
+            let code = error == 0 ? "" : ", with the protocol error \(error)"
+            throw CommandFailure(.unavailable, "the compositor has closed the connection\(code)")
         }
         var (found, event): ([Event], hwd_window_event) = ([], hwd_window_event())
         while hwd_window_next(window, &event) {

@@ -50,10 +50,11 @@ package struct WindowPlay {
 
     private mutating func play() throws -> PlayReceipt {
         let output = try setup.open(try Daemon.findAndReport(), clock: clock)
-        window.map(title: "\(setup.arguments.file) – hwctl play", fullscreen: isFullscreen)
+        map()
         let limit = setup.arguments.duration.flatMap(PlayArguments.nanoseconds) ?? .max
         let begin = clock.now
         var (isMapped, cadence) = (false, Cadence())
+        var drawnAt = begin
         while !isOver, clock.now - begin < limit {
             // A window that nobody sees gets no callbacks, but ends all the same.
             var isDue = false
@@ -68,9 +69,15 @@ package struct WindowPlay {
                 }
             }
             try setup.report(output.takeEvents())
-            guard isMapped, isDue || frame == nil else { continue }
-            if try draw(output) { cadence.show(at: receipt.refreshes) }
-            receipt.refreshes += isDue ? 1 : 0
+            guard isMapped, isDue || frame == nil else {
+                if clock.now - drawnAt > Self.second / 10, hasEnded(output) { isOver = true }
+                continue
+            }
+            drawnAt = clock.now
+            let isNew = try draw(output)
+            if isNew { cadence.show(at: receipt.refreshes) }
+            // The first frame need not wait for a callback, but stays for a refresh.
+            receipt.refreshes += isDue || isNew ? 1 : 0
         }
         guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
         // Frames on their way are still presented.
@@ -90,22 +97,42 @@ package struct WindowPlay {
         return receipt
     }
 
+    private func map() {
+        let name = setup.arguments.file.split(separator: "/").last.map(String.init) ?? setup.arguments.file
+        window.map(title: "\(name) – hwctl play", fullscreen: isFullscreen)
+        if let rotation = setup.video.rotation {
+            window.rotate(quarters: rotation / 90)
+        } else {
+            Console.note("warning: \(setup.arguments.file) is mirrored or distorted, which is not shown")
+        }
+    }
+
     /// Shows the frame of the next refresh, where it is another one.
     private mutating func draw(_ output: VideoOutput) throws(CommandFailure) -> Bool {
         let answer = output.copyFrame(at: nextRefresh)
         switch answer {
         case .frame(let new):
-            if frame == nil { resize(size.width, size.height, of: new.buffer) }
+            let isResized = frame?.buffer.width != new.buffer.width || frame?.buffer.height != new.buffer.height
             frame = new
+            if isResized { resize(size.width, size.height) }
             try window.attach(new.buffer)
             window.commit()
             return true
         case .none(let reason):
             let ends: NoFrame = rate < 0 ? .beforeStart : .afterEnd
-            if reason == ends, isPlaying, !setup.isPaused { isOver = true }
+            // Where nothing plays, nothing changes the answer but a key, and there is no window yet to press it in.
+            let isFinal = reason == .afterEnd || reason == .beforeStart || reason == .same
+            if isPlaying ? reason == ends : frame == nil && isFinal { isOver = true }
             if frame != nil { window.commit() }
             return false
         }
+    }
+
+    /// Whether the time of a window that is not drawn has passed the end.
+    private func hasEnded(_ output: VideoOutput) -> Bool {
+        guard isPlaying, !output.isLooping, frame != nil, setup.video.duration > 0 else { return false }
+        let time = output.itemTime(forHostTime: clock.now)
+        return rate < 0 ? time < 0 : time >= setup.video.duration
     }
 
     /// When what is drawn now is seen.
@@ -116,13 +143,16 @@ package struct WindowPlay {
     }
 
     /// The largest size of the frame's shape in the window; without a viewporter the frame's own.
-    private mutating func resize(_ width: Int, _ height: Int, of new: PixelBuffer? = nil) {
+    private mutating func resize(_ width: Int, _ height: Int) {
         if width > 0, height > 0 { size = (width, height) }
-        guard let buffer = new ?? frame?.buffer, size.width > 0, size.height > 0, window.canScale else { return }
-        let ratio = min(Double(size.width) / Double(buffer.width), Double(size.height) / Double(buffer.height))
+        guard let buffer = frame?.buffer, size.width > 0, size.height > 0, window.canScale else { return }
+        // The shape of the track includes that of its samples.
+        var shape = setup.video.size
+        if shape.width <= 0 || shape.height <= 0 { shape = (buffer.width, buffer.height) }
+        let ratio = min(Double(size.width) / Double(shape.width), Double(size.height) / Double(shape.height))
         window.scale(
-            width: max(1, Int((Double(buffer.width) * ratio).rounded())),
-            height: max(1, Int((Double(buffer.height) * ratio).rounded())))
+            width: max(1, Int((Double(shape.width) * ratio).rounded())),
+            height: max(1, Int((Double(shape.height) * ratio).rounded())))
     }
 
     private mutating func handle(_ event: CompositorWindow.Event, _ output: VideoOutput) {

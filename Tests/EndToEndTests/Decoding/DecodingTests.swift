@@ -300,7 +300,20 @@ extension EndToEnd {
                     "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none", clip,
                 ])
             struct Document: Decodable {
+                struct Mode: Decodable {
+                    var answer: String
+                    var needed_frames_per_second: Double
+                    var decodes_per_frame: Double
+                }
+                struct Playability: Decodable {
+                    var decoded_frames_per_second: Double
+                    var group_length: Int
+                    var whole_file_searched: Bool
+                    var forward: Mode
+                    var forward_2x: Mode
+                }
                 struct Playback: Decodable {
+                    var playability: Playability?
                     var decodable_in_hardware: Bool
                     var decodable_in_software: Bool
                     var playable_in_real_time: Bool
@@ -320,6 +333,12 @@ extension EndToEnd {
             #expect(playback.measured_frames == 75)
             #expect(playback.playable_in_real_time == (playback.speed >= 1))
             #expect(try ask("--no-measure").playback == nil)
+            // A key frame, and 199 pictures up to the end.
+            let found = try #require(playback.playability)
+            #expect(found.group_length == 200 && found.whole_file_searched)
+            #expect(found.forward.needed_frames_per_second == 25 && found.forward.decodes_per_frame == 1)
+            #expect(found.forward_2x.needed_frames_per_second == 50)
+            #expect((found.forward.answer == "every_frame") == (found.decoded_frames_per_second >= 25))
         }
 
         @Test("An odd size survives encoding and decoding")

@@ -9,7 +9,7 @@ import Testing
 /// They are coded once, and written as movies with any times.
 struct CodedClip: Sendable {
     private let record: DecoderConfigurationRecord
-    /// In decoding order: the bytes, and the places among the pictures in the order of display and of decoding.
+    /// In decoding order: the bytes, and the positions among the pictures in the order of display and of decoding.
     private let packets: [(bytes: [UInt8], number: Int64, decodes: Int64)]
 
     private static let made = Mutex<[Int: CodedClip]>([:])

@@ -30,7 +30,7 @@ import Testing
 
     private func answers(_ video: Playability.Video, _ speed: Double) throws -> [Playability.Answer] {
         let found = try #require(
-            VideoOutput.playability(of: video, at: .init(framesPerSecond: speed, width: 3840, height: 2160)))
+            Playability(video, .init(framesPerSecond: speed, width: 3840, height: 2160)))
         return [found.forward, found.fastForward, found.reverse, found.fastReverse, found.scrubbing].map(\.answer)
     }
 

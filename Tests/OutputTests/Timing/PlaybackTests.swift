@@ -191,6 +191,18 @@ private let refreshTime = Int64(16_666_667)
         #expect(player.decodedCount <= 10 * 6 * 36, "\(player.decodedCount)")
     }
 
+    @Test(arguments: [1, 4, 64] as [Int]) func reverseContinuesAfterAStall(_ capacity: Int) {
+        var player = SimulatedPlayer(stream(), pictureBytes: (512 << 20) / capacity)
+        player.playback.seek(to: 9_990_000_000, .exact)
+        player.playback.setRate(-TimeMap.one, at: 0)
+        #expect((Int64(0)..<60).contains { player.ask(at: $0 * refreshTime) != nil })
+        // Every picture that waits is later than what is asked for next.
+        let frames = (Int64(180)..<300).compactMap { player.ask(at: $0 * refreshTime)?.time }
+        #expect(frames.count > 20, "\(frames)")
+        #expect(frames.allSatisfy { $0 < 220 }, "\(frames)")
+        #expect(zip(frames, frames.dropFirst()).allSatisfy { $0 > $1 }, "\(frames)")
+    }
+
     @Test func aSlowDecoderThinsReverse() {
         var player = SimulatedPlayer(ultraHD(levels: true, seconds: 30), pictureBytes: 3840 * 2160 * 3 / 2)
         player.cost = 12_000_000

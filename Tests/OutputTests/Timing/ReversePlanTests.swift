@@ -34,12 +34,12 @@ import Testing
             #expect(plan.skipped == wanted.count - kept.count)
             var found: [Int64] = []
             for part in plan.parts {
-                let places = packets.indices.filter {
+                let chosen = packets.indices.filter {
                     part.times.contains(packets[$0].time) && plan.thinning.keeps(packets[$0], highest: 1)
                 }
-                #expect(places.count == part.pictureCount && part.pictureCount <= capacity)
-                #expect(places.last.map { $0 + 1 } == part.packetCount)
-                found += places.map { packets[$0].time }.sorted().reversed()
+                #expect(chosen.count == part.pictureCount && part.pictureCount <= capacity)
+                #expect(chosen.last.map { $0 + 1 } == part.packetCount)
+                found += chosen.map { packets[$0].time }.sorted().reversed()
             }
             #expect(found == kept.map(\.time).sorted().reversed())
             let decoded = plan.parts.reduce(0) { count, part in

@@ -39,8 +39,8 @@ package struct PlayArguments: ParsableArguments {
     package var maxLevel: Int?
 
     @Option(
-        help: ArgumentHelp("Refresh rate of --headless: 60, 59.94 or 60000/1001.", valueName: "rate"))
-    package var displayRate = "60"
+        help: ArgumentHelp("Refresh rate of --headless: 60 (default), 59.94 or 60000/1001.", valueName: "rate"))
+    package var displayRate: String?
 
     @Option(
         help: ArgumentHelp(
@@ -78,7 +78,16 @@ package struct PlayArguments: ParsableArguments {
         if start != nil, at != nil {
             throw ValidationError("--start and --at contradict each other: use one of them.")
         }
-        guard let display = Rational(text: displayRate), (1.0...1000).contains(display.value) else {
+        guard displayRate == nil || headless else {
+            throw ValidationError("--display-rate is for --headless: a window has the display's rate.")
+        }
+        guard !fullscreen || !headless else {
+            throw ValidationError("--fullscreen needs a window, not --headless.")
+        }
+        guard rate == 1 || at == nil else {
+            throw ValidationError("--rate has no effect with --at, which shows one frame: use --start.")
+        }
+        guard let display = Rational(text: displayRate ?? "60"), (1.0...1000).contains(display.value) else {
             throw ValidationError("--display-rate takes a rate from 1 to 1000, such as 59.94 or 60000/1001.")
         }
         guard (0...6).contains(maxLevel ?? 0) else { throw ValidationError("--max-level takes 0 to 6.") }
@@ -112,7 +121,8 @@ package struct PlayArguments: ParsableArguments {
         guard (1...3).contains(parts.count) else { return nil }
         var seconds = 0.0
         for (index, part) in parts.enumerated() {
-            guard let first = part.first, first.isNumber, let value = Double(part), value.isFinite,
+            guard part.first != ".", part.allSatisfy({ "0123456789.".contains($0) }),
+                let value = Double(part), value.isFinite,
                 index == parts.count - 1 || !part.contains("."), index == 0 || value < 60
             else { return nil }
             seconds = seconds * 60 + value

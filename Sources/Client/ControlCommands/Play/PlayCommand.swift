@@ -22,7 +22,7 @@ package struct PlayCommand: ParsableCommand {
             --headless plays against a clock instead, without waiting for it, so that the cadence is exact: frames by the \
             number of refreshes for which they stay, beside the ideal for the file's times.
 
-            KEYS
+            KEYS (by their positions on a US keyboard)
               space         pause, continue
               left, right   1 second back, ahead; 10 seconds with shift
               , .           one frame back, ahead
@@ -46,7 +46,8 @@ package struct PlayCommand: ParsableCommand {
             }
             throw CommandFailure(
                 .unavailable,
-                "hwctl play needs the program hwctl-play, which is not installed")
+                "hwctl play needs the program hwctl-play beside hwctl or in ../libexec/hwdaemon: make install and the "
+                    + "package hwdaemon have it")
         }
     }
 }

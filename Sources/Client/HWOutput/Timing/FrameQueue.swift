@@ -174,14 +174,15 @@ struct FrameQueue<Picture> {
 
     /// Forgets what lies before the frame of a time, in the direction of play.
     mutating func discard(_ time: Int64) {
-        guard let current = index(at: time) else { return }
-        let passed = direction > 0 ? 0..<current : current + 1..<frames.endIndex
+        let current = index(at: time)
+        // In reverse every frame has passed where all are later.
+        let passed = direction > 0 ? 0..<(current ?? 0) : (current.map { $0 + 1 } ?? 0)..<frames.endIndex
         for frame in frames[passed] where frame.picture != nil {
             // Pictures on the way to the first one were never to be shown.
             if let begin, direction > 0 ? frame.time < begin : frame.time > begin { continue }
             droppedCount += 1
         }
         frames.removeSubrange(passed)
-        if direction > 0 { skipped.removeAll { $0 < frames[0].time } }
+        if direction > 0, let first = frames.first { skipped.removeAll { $0 < first.time } }
     }
 }

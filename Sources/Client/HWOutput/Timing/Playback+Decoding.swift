@@ -61,7 +61,11 @@ extension Playback {
             guard let part = run.parts.first else { return .wait }
             // One part is shown while the next is decoded.
             let (bytes, isTooLarge) = part.pictureCount.multipliedReportingOverflow(by: run.pictureBytes)
-            guard waitingCount == 0 || !isTooLarge && bytes <= bounds.reverseBytes - waitingBytes else {
+            // Two pictures wait in any case: the one that is shown next, and the one ahead.
+            guard
+                waitingCount == 0 || waitingCount + part.pictureCount <= 2
+                    || !isTooLarge && bytes <= bounds.reverseBytes - waitingBytes
+            else {
                 pauseWork()
                 return .wait
             }

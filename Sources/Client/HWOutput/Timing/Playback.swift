@@ -38,7 +38,7 @@ public struct OutputCounts: Hashable, Sendable {
     public var dropped = 0
     /// Pictures that were not decoded, because the machine or the display is too slow for them.
     public var skipped = 0
-    /// Packets of which no picture came: damaged ones, and such as the decoder refuses.
+    /// Packets of which no picture came: damaged ones, and those that the decoder refuses.
     ///
     /// The frame before stays.
     public var lost = 0

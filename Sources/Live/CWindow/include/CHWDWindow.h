@@ -40,15 +40,21 @@ typedef struct hwd_window_buffer {
     int64_t number; // that HWD_WINDOW_RELEASED gives back
 } hwd_window_buffer;
 
-// Memory of a file for buffers; null where the compositor cannot have it. It stays valid until the window closes.
+// Memory of a file for buffers, until it is removed; null where the compositor cannot have it.
 void *hwd_window_add_memory(hwd_window *window, int fd, int32_t size);
+// No further buffer is made of memory; those that there are stay.
+void hwd_window_remove_memory(void *memory);
 // Shows a buffer with the next commit, which `number` identifies until it is released; false where there is no memory.
 bool hwd_window_attach(hwd_window *window, void *memory, hwd_window_buffer buffer);
 // Size of the surface, where the compositor scales.
 void hwd_window_scale(hwd_window *window, int32_t width, int32_t height);
+// Turns of 90 degrees, 0 to 3, by which buffers are rotated clockwise to be shown; set once the window is mapped.
+void hwd_window_rotate(hwd_window *window, int quarters);
 // Commits the surface, and asks for HWD_WINDOW_FRAME.
 void hwd_window_commit(hwd_window *window);
 // Waits up to `milliseconds` for something to happen; false where the connection is lost.
 bool hwd_window_wait(hwd_window *window, int milliseconds);
+// The code of the error for which the compositor closed the connection; 0 without one.
+uint32_t hwd_window_protocol_error(hwd_window *window);
 // The next event; false without one.
 bool hwd_window_next(hwd_window *window, hwd_window_event *event);

@@ -42,7 +42,8 @@ struct PlayabilityInfo: Encodable {
                 default: "no"
                 }
             let each = decodesPerFrame > 1 ? ", \(Progress.decimal(decodesPerFrame, 1)) for each" : ""
-            return "\(word) (every frame needs \(Progress.decimal(needed, 1)) decoded a second\(each))"
+            let subject = answer == "every_frame" ? "" : "every frame "
+            return "\(word) (\(subject)needs \(Progress.decimal(needed, 1)) decoded a second\(each))"
         }
     }
 
