@@ -201,6 +201,9 @@ public final class MovieRecorder {
     private func checked(_ track: Int) throws(MovieError) -> Int {
         if let failure { throw failure }
         guard !isFinished else { throw MovieError(.usage, "the recording is finished") }
+        guard disk.failure == 0 else {
+            throw MovieError(.io, "\(file.path) cannot be flushed to the disk: what follows might be lost")
+        }
         guard tracks.indices.contains(track) else {
             throw MovieError(.usage, "the recording has no track \(track)")
         }

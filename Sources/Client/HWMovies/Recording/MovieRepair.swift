@@ -29,6 +29,9 @@ public struct MovieRepair: Sendable {
     public init(path: String) throws(MovieError) {
         let file = try RecordedFile(opening: path)
         let source = try MovieFile(path: path)
+        guard file.isSame(as: source) else {
+            throw MovieError(.inUse, "\(file.path) was replaced by another program while it was opened")
+        }
         let movie = try Movie(source)
         guard movie.isFragmented else {
             remarks = movie.remarks
@@ -46,6 +49,10 @@ public struct MovieRepair: Sendable {
         if let loss = movie.loss { throw Self.refusal(.unsupported, file.path, loss) }
         if let damage = layout.damage, try Self.hasFragment(source, behind: damage) {
             throw Self.refusal(.malformed, file.path, "it is damaged at byte \(damage), and fragments follow")
+        }
+        let samples = movie.tracks.reduce(0) { $0 + $1.sampleCount }
+        guard samples <= Self.maxSamples else {
+            throw MovieError(.limit, "\(file.path) has \(samples) samples; \(Self.maxSamples) can be finished")
         }
         let built = try Self.movieBox(movie, layout.media, try source.read(body))
         remarks =
@@ -67,6 +74,8 @@ public struct MovieRepair: Sendable {
         duration = Double(built.duration) / Double(movie.timeScale)
     }
 
+    /// In all tracks: a day of 240 frames a second, with sound.
+    private static let maxSamples = 1 << 25
     /// ISO/IEC 14496-12 8.12.
     private static let encryptedEntries: Set<FourCC> = ["encv", "enca", "enct", "encs", "encm", "encf", "enc3"]
 

@@ -87,6 +87,13 @@ final class RecordedFile {
         return true
     }
 
+    /// Whether this is the file that was opened for reading, as long as it is.
+    func isSame(as source: MovieFile) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && source.length == position
+            && source.identity == (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+
     /// Makes sure that no other program has changed a file that existed since it was opened.
     /// - Throws: `inUse`.
     private func checkUnchanged(sizeOnly: Bool) throws(MovieError) {
