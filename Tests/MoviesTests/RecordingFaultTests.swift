@@ -97,19 +97,22 @@ import Testing
         var (finished, refused) = (0, 0)
         for _ in 0..<600 {
             var bytes = original
+            var changes: [Int: UInt8] = [:]
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 guard let box = boxes.randomElement(using: &generator) else { continue }
                 let place = Int.random(in: box, using: &generator)
                 bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << UInt8.random(in: 0...7)].randomElement() ?? 0
+                changes[place] = bytes[place]
             }
             try Data(bytes).write(to: URL(filePath: path))
             do throws(MovieError) {
                 let repair = try MovieRepair(path: path)
                 let read = try Movie(path: path)
-                #expect(read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete)
+                #expect(
+                    read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete, "\(changes)")
                 finished += 1
             } catch {
-                #expect(error.code != .io && error.code != .usage, "\(error)")
+                #expect(error.code != .io && error.code != .usage, "\(error): \(changes)")
                 // What is refused is not changed.
                 #expect(try Clips.bytes(path) == bytes)
                 refused += 1
