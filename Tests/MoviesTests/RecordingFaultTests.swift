@@ -6,16 +6,22 @@ import HWMovies
 import Testing
 
 @Suite struct RecordingFaultTests {
-    @Test("A disk that becomes full ends a recording well")
+    /// Whether a file system can be mounted here, by trying.
+    private static let canMount: Bool = {
+        guard let scratch = try? Scratch(), mount("tmpfs", scratch.path, "tmpfs", 0, "size=64k") == 0 else {
+            return false
+        }
+        return umount(scratch.path) == 0
+    }()
+
+    @Test(
+        "A disk that becomes full ends a recording well",
+        .enabled(if: canMount, "needs permission to mount a file system"))
     func fullDisk() throws {
         let scratch = try Scratch()
         let folder = scratch.file("full")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        guard mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0 else {
-            // Only root mounts; a limit of file sizes stands for the disk elsewhere.
-            print("a full disk is tested by root only")
-            return
-        }
+        try #require(mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0)
         defer { umount(folder) }
         let source = try RecordingTests.Source(Clips.path("bbb_720p_main10.mp4"))
         let path = folder + "/full.mov"
@@ -97,25 +103,116 @@ import Testing
         var (finished, refused) = (0, 0)
         for _ in 0..<600 {
             var bytes = original
+            var changes: [Int: UInt8] = [:]
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 guard let box = boxes.randomElement(using: &generator) else { continue }
                 let place = Int.random(in: box, using: &generator)
                 bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << UInt8.random(in: 0...7)].randomElement() ?? 0
+                changes[place] = bytes[place]
             }
             try Data(bytes).write(to: URL(filePath: path))
             do throws(MovieError) {
                 let repair = try MovieRepair(path: path)
                 let read = try Movie(path: path)
-                #expect(read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete)
+                #expect(
+                    read.tracks.contains { $0.sampleCount > 0 } || repair.outcome == .complete, "\(changes)")
                 finished += 1
             } catch {
-                #expect(error.code != .io && error.code != .usage, "\(error)")
+                #expect(error.code != .io && error.code != .usage, "\(error): \(changes)")
                 // What is refused is not changed.
                 #expect(try Clips.bytes(path) == bytes)
                 refused += 1
             }
         }
         #expect(finished > 0 && refused > 0)
+    }
+
+    /// A recording as its recorder leaves it when it is killed.
+    private func dead(_ scratch: Scratch, _ made: String) throws -> [UInt8] {
+        let source = try RecordingTests.Source(made)
+        let path = scratch.file("dead.mov")
+        let recorder = try source.start(path)
+        try source.record(made, to: recorder)
+        try recorder.flush()
+        defer { recorder.discard() }
+        return try Clips.bytes(path)
+    }
+
+    @Test("The repair of a recording that is cut off can stop at any write and be made again")
+    func interruptedCut() throws {
+        let scratch = try Scratch()
+        let whole = try dead(scratch, try Recipe.all[0].make(in: scratch))
+        let path = scratch.file("cut.mov")
+        var (position, cuts): (Int, [Int]) = (0, [])
+        // Within every kind of box and its header, from the second fragment on.
+        while let header = BoxHeader(whole[position...], available: UInt64(whole.count - position)) {
+            let size = Int(header.size)
+            if header.type == "moof" || header.type == "mdat" {
+                cuts += [4, 8, size / 2, size - 1].map { position + $0 }
+            }
+            position += size
+        }
+        #expect(cuts.count > 16)
+        for cut in cuts.dropFirst(8).shuffled().prefix(24) {
+            let bytes = Array(whole.prefix(cut))
+            try Data(bytes).write(to: URL(filePath: path))
+            #expect(try MovieRepair(path: path).outcome == .finished, "cut at \(cut)")
+            let finished = try Clips.bytes(path)
+            let expected = try Self.contents(path)
+            // The head as it was: the last write has not been made.
+            let head = try #require(
+                zip(finished, bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset)
+            var stopped = finished
+            stopped.replaceSubrange(head / 4 * 4..<head / 4 * 4 + 16, with: bytes[head / 4 * 4..<head / 4 * 4 + 16])
+            for length in [cut, cut + 5, cut + 100, finished.count] {
+                try Data(stopped.prefix(length)).write(to: URL(filePath: path))
+                #expect(try MovieRepair(path: path).outcome == .finished)
+                #expect(try Self.contents(path) == expected, "cut at \(cut), stopped at \(length)")
+                try RecordingTests.checkPlain(path)
+            }
+        }
+    }
+
+    private static func contents(_ path: String) throws -> [[[UInt8]]] {
+        let movie = try Movie(path: path)
+        return try movie.tracks.map { try packets(movie, $0, reading: true).map(\.bytes) }
+    }
+
+    @Test("What another program writes, or a repair would lose, is refused and not changed")
+    func losses() throws {
+        let scratch = try Scratch()
+        let original = try dead(scratch, Clips.path("bframes.mp4"))
+        let path = scratch.file("refused.mov")
+        func refusal(_ bytes: [UInt8]) throws -> MovieError.Code? {
+            try Data(bytes).write(to: URL(filePath: path))
+            return try refusal()
+        }
+        func refusal() throws -> MovieError.Code? {
+            let before = try Clips.bytes(path)
+            defer { #expect((try? Clips.bytes(path)) == before) }
+            do throws(MovieError) {
+                _ = try MovieRepair(path: path)
+                return nil
+            } catch { return error.code }
+        }
+        func changed(_ old: String, _ new: String) throws -> [UInt8] {
+            var bytes = original
+            let place = try #require(bytes.indices.first { bytes[$0...].starts(with: old.utf8) })
+            bytes.replaceSubrange(place..<place + 4, with: new.utf8)
+            return bytes
+        }
+        #expect(try refusal(changed("stsd", "free")) == .malformed)
+        #expect(try refusal(changed("hvc1", "encv")) == .unsupported)
+        #expect(try refusal(changed("tfdt", "senc")) == .unsupported)
+        // The first fragment of several is damaged.
+        #expect(try refusal(changed("tfhd", "free")) == .malformed || (try refusal()) == .unsupported)
+        // A writer without a lock, as ffmpeg is one.
+        try Data(original).write(to: URL(filePath: path))
+        let writer = open(path, O_WRONLY | O_CLOEXEC)
+        #expect(writer >= 0)
+        #expect(try refusal() == .inUse)
+        close(writer)
+        #expect(try MovieRepair(path: path).outcome == .finished)
     }
 
     @Test("A repair that stopped before its last write can be made again")

@@ -28,11 +28,13 @@ public enum PositionedIO {
     /// - Returns: 0 or an errno.
     public static func holdBlocks(_ descriptor: Int32, at offset: Int64, count: Int64) -> Int32 {
         guard count > 0 else { return 0 }
-        let result = chwd_hold_blocks(descriptor, offset, count)
+        var result: Int32
+        repeat { result = chwd_hold_blocks(descriptor, offset, count) } while result == -EINTR
         guard result < 0 else { return 0 }
         guard [-EOPNOTSUPP, -ENOSYS, -EINVAL].contains(result) else { return -result }
         var status = statvfs()
-        guard fstatvfs(descriptor, &status) == 0 else { return 0 }
+        // Network file systems that do not know their size state none.
+        guard fstatvfs(descriptor, &status) == 0, status.f_blocks > 0 else { return 0 }
         let (free, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
         return overflow || free >= UInt64(count) ? 0 : ENOSPC
     }

@@ -70,8 +70,9 @@ package struct RepairCommand: ParsableCommand {
                         file: file, repaired: isRepaired, durationSeconds: repair.duration,
                         packets: repair.packetCount, bytesWritten: repair.bytesWritten, remarks: repair.remarks))
             }
-            let seconds = Int(repair.duration * 10)
-            let length = "\(seconds / 10).\(seconds % 10) s, \(repair.packetCount) packets"
+            // A damaged file may state any time.
+            let tenths = Int64(min(max(repair.duration, 0) * 10, 1e15))
+            let length = "\(tenths / 10).\(tenths % 10) s, \(repair.packetCount) packets"
             try Console.result(
                 isRepaired
                     ? "\(FileName.printable(file)): finished, \(length)"

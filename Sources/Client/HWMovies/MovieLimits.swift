@@ -8,8 +8,8 @@ public enum MovieLimits {
     public static let fragmentSize: UInt64 = 256 << 20
     /// Boxes at the file's top level: a day of fragments of a tenth of a second.
     public static let topLevelBoxes = 1 << 21
-    /// Runs of samples in fragments (`trun`): a day of fragments of a second, in three tracks.
-    public static let fragmentRuns = 1 << 18
+    /// Runs of samples in fragments (`trun`): a day of fragments of half a second, in twelve tracks.
+    public static let fragmentRuns = 1 << 21
     /// Tracks.
     public static let tracks = 256
     /// Samples of a track, as many as its box `stsz` can state.

@@ -9,6 +9,16 @@ struct FileLayout {
     /// Whether the file ends within a box.
     private(set) var isCutShort = false
     private(set) var remarks: [String] = []
+    /// The bytes of the media boxes that are in the file.
+    private(set) var media: [Range<UInt64>] = []
+    /// The last box, where what is appended to the file would be within it: it is cut off, or states no size.
+    private(set) var openBox: (start: UInt64, type: FourCC, headerSize: Int)?
+    /// The first byte of what is cut off or is no box.
+    private(set) var damage: UInt64?
+    /// Boxes other than fragments and media behind the movie box that have contents of their own.
+    private(set) var others: [FourCC] = []
+    /// What of the fragments the tables of a plain movie would lose; nil where they keep all.
+    private(set) var loss: String?
     private var fragments: [(start: UInt64, body: Range<UInt64>)] = []
 
     /// Looks at the header of every box at the top level.
@@ -21,6 +31,7 @@ struct FileLayout {
             let bytes = try source.read(position..<position + min(left, UInt64(Box.largeHeaderSize)))
             guard let header = BoxHeader(bytes, available: left) else {
                 remark("the bytes from \(position) on are no boxes")
+                damage = position
                 break
             }
             count += 1
@@ -29,15 +40,22 @@ struct FileLayout {
             }
             guard header.isWhole else {
                 isCutShort = true
+                (openBox, damage) = ((position, header.type, header.headerSize), position)
+                if header.type == "mdat", left > UInt64(header.headerSize) {
+                    media.append(position + UInt64(header.headerSize)..<source.length)
+                }
                 remark("the file ends within the box \"\(header.type)\" at byte \(position)")
                 break
             }
             let body = position + UInt64(header.headerSize)..<position + header.size
+            if bytes.bigEndian(at: 0, 4) == 0 { openBox = (position, header.type, header.headerSize) }
             switch header.type {
             case "ftyp": if brand == nil, body.count >= 4 { brand = bytes.fourCC(at: header.headerSize) }
             // A movie that was finished in place has a second one.
             case "moov": if movie == nil { movie = body }
             case "moof": fragments.append((position, body))
+            case "mdat": media.append(body)
+            case "uuid", "meta": if movie != nil, !others.contains(header.type) { others.append(header.type) }
             default: break
             }
             position = body.upperBound
@@ -59,7 +77,7 @@ struct FileLayout {
         let defaults = Self.defaults(extends)
         let places = Dictionary(uniqueKeysWithValues: tables.indices.map { (tables[$0].tables.id, $0) })
         var (size, runs): (UInt64, Int) = (0, 0)
-        for fragment in fragments {
+        for (number, fragment) in fragments.enumerated() {
             size += fragment.body.upperBound - fragment.body.lowerBound
             guard size <= MovieLimits.fragmentSize else {
                 throw MovieError(.limit, "the fragments' boxes have more than \(MovieLimits.fragmentSize) bytes")
@@ -72,6 +90,7 @@ struct FileLayout {
                     guard header.type == "traf" else { continue }
                     var track = try TrackFragment(body, start: fragment.start, previous: previous, defaults)
                     runs += track.runCount
+                    if track.isEncrypted { loss = "its samples are encrypted" }
                     if runs > MovieLimits.fragmentRuns { break }
                     guard let place = places[track.track] else {
                         remark("a fragment is for track \(track.track), which does not exist")
@@ -84,6 +103,9 @@ struct FileLayout {
                 }
             } catch {
                 remark("the fragment at byte \(fragment.start) is damaged: \(error.reason)")
+                if number + 1 < fragments.count {
+                    loss = "the fragment at byte \(fragment.start) is damaged, and others follow"
+                }
                 return
             }
             guard runs <= MovieLimits.fragmentRuns else {

@@ -22,6 +22,8 @@ public struct Movie: Sendable {
     public let isCutShort: Bool
     /// What is damaged and was left out, for people.
     public let remarks: [String]
+    /// Why a plain movie would lack something of its fragments; nil where it would not.
+    let loss: String?
 
     /// Reads the boxes of a movie.
     /// - Throws: `truncated` or `malformed` where there is no whole movie box, `limit` for a file with more than
@@ -72,6 +74,7 @@ public struct Movie: Sendable {
         (brand, timeScale, self.tracks) = (layout.brand, UInt32(scale), tracks)
         metadata = boxes.filter { $0.type == "udta" || $0.type == "meta" }
         (isFragmented, isCutShort, remarks) = (extends != nil, layout.isCutShort, layout.remarks)
+        loss = layout.loss
     }
 
     /// The track with a number; nil where there is none.

@@ -7,6 +7,8 @@ internal import HWDSystem
 /// Its length is that at opening: what is appended later is not seen.
 public final class MovieFile: MovieSource {
     public let length: UInt64
+    /// The device and the number on it.
+    let identity: (device: UInt64, inode: UInt64)
     private let descriptor: Int32
     private let path: String
 
@@ -28,6 +30,7 @@ public final class MovieFile: MovieSource {
             throw MovieError(.unreadable, "\(printable) cannot be read: it is not a regular file")
         }
         self.length = length
+        identity = (UInt64(status.st_dev), UInt64(status.st_ino))
     }
 
     deinit { close(descriptor) }

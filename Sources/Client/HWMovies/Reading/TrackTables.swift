@@ -63,6 +63,8 @@ struct TrackFragment {
     private(set) var boxes: [Box] = []
     /// The byte behind its last sample, once its runs are read.
     private(set) var end: UInt64
+    /// Whether it has the boxes of encrypted samples (ISO/IEC 23001-7 7).
+    private(set) var isEncrypted = false
     /// The number of its runs.
     var runCount: Int { bodies.count }
     private var bodies: [ArraySlice<UInt8>] = []
@@ -90,6 +92,7 @@ struct TrackFragment {
                 var fields = BoxFields("tfdt", body)
                 let (version, _) = try fields.versionAndFlags(upTo: 1)
                 time = Int64(exactly: try fields.number(version == 1 ? 8 : 4)) ?? greatestTime
+            case "senc", "saiz", "saio": isEncrypted = true
             case "sgpd", "sbgp": boxes.append(Box(box.type, Array(body)))
             default: break
             }

@@ -22,19 +22,28 @@ private struct FinishedSamples {
     private static let maxCount = 1 << 25
 
     /// - Parameters:
-    ///   - length: bytes of the file: what is behind them, and all behind that, is lost.
+    ///   - media: where the media boxes are: what is behind the last, and all behind that, is lost.
     ///   - entries: the number of sample entries.
-    /// - Throws: `limit` for too many samples.
-    init(_ index: SampleIndex, length: UInt64, entries: Int) throws(MovieError) {
+    /// - Throws: `limit` for too many samples; `malformed` for one that is elsewhere.
+    init(_ index: SampleIndex, media: [Range<UInt64>], entries: Int) throws(MovieError) {
         guard index.count <= Self.maxCount else {
             throw MovieError(.limit, "a track has \(index.count) samples; \(Self.maxCount) can be finished")
         }
         isSigned = index.leastShift < 0
         var cursor = TableSamples.Cursor()
+        let length = media.last?.upperBound ?? 0
+        var box = 0
         for sample in 0..<index.count {
             guard let place = index.place(sample, &cursor), let range = place.range, range.upperBound <= length,
                 place.entry >= 1, place.entry <= entries, let size = UInt32(exactly: place.size)
             else { break }
+            while box < media.count, media[box].upperBound < range.upperBound { box += 1 }
+            while box > 0, media[box - 1].upperBound >= range.upperBound { box -= 1 }
+            guard range.isEmpty || media[box].lowerBound <= range.lowerBound else {
+                throw MovieError(
+                    .malformed,
+                    "a sample at byte \(range.lowerBound) is outside the file's media: nothing is finished")
+            }
             append(index.time(sample), place, size)
             end = range.upperBound
             dependencies.append(index.dependency(sample) ?? 0)
@@ -103,8 +112,8 @@ struct FinishedTables {
     private var edits = Box("edts", children: [])
 
     /// - Parameter movieScale: ticks per second of the movie.
-    init(_ track: MovieTrack, _ index: SampleIndex, length: UInt64, movieScale: UInt32) throws(MovieError) {
-        let samples = try FinishedSamples(index, length: length, entries: track.entries.count)
+    init(_ track: MovieTrack, _ index: SampleIndex, media: [Range<UInt64>], movieScale: UInt32) throws(MovieError) {
+        let samples = try FinishedSamples(index, media: media, entries: track.entries.count)
         (count, mediaDuration, boxes) = (samples.count, samples.mediaDuration, samples.boxes(index.groups))
         // The media's time line begins with its first sample; what precedes that is an empty edit.
         func movieTicks(_ ticks: Int64) -> UInt64 { WrittenTrack.ticks(ticks, track.timeScale, movieScale) }

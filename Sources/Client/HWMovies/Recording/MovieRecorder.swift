@@ -30,6 +30,10 @@ public final class MovieRecorder {
     /// The first movie box and the space for its changes; nil before it is written.
     private var head: Range<UInt64>?
     private var sequence: UInt32 = 0
+    /// Runs of samples in all fragments.
+    private var runCount = 0
+    /// Bytes of all fragments' boxes without the media.
+    private var boxSize = 0
     /// Why nothing more is appended.
     private var failure: MovieError?
     private var isFinished = false
@@ -197,6 +201,9 @@ public final class MovieRecorder {
     private func checked(_ track: Int) throws(MovieError) -> Int {
         if let failure { throw failure }
         guard !isFinished else { throw MovieError(.usage, "the recording is finished") }
+        guard disk.failure == 0 else {
+            throw MovieError(.io, "\(file.path) cannot be flushed to the disk: what follows might be lost")
+        }
         guard tracks.indices.contains(track) else {
             throw MovieError(.usage, "the recording has no track \(track)")
         }
@@ -209,6 +216,14 @@ extension MovieRecorder {
     /// - Parameter next: the track of the packet that follows, and its decode time.
     private func write(next: (track: Int, time: Int64)?) throws(MovieError) {
         guard pendingStart != nil else { return }
+        let runs = fragments.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) }
+        guard runCount + runs <= MovieLimits.fragmentRuns, Int(sequence) < MovieLimits.topLevelBoxes / 2 - 8,
+            boxSize + pendingBoxSize <= MovieLimits.fragmentSize
+        else {
+            let error = MovieError(.limit, "\(file.path) has as many fragments as its readers support")
+            failure = error
+            throw error
+        }
         var bytes: [UInt8] = []
         let isFirst = head == nil
         var movie: Range<Int>?
@@ -228,6 +243,8 @@ extension MovieRecorder {
         disk.request()
         if let movie { head = UInt64(movie.lowerBound)..<UInt64(movie.upperBound) }
         sequence += 1
+        runCount += runs
+        boxSize += fragment.count - pendingSize
         for number in tracks.indices {
             var position = positions[number]
             for packet in fragments[number].packets {
@@ -267,6 +284,9 @@ extension MovieRecorder {
         for fragment in fragments { for packet in fragment.packets { bytes += packet.bytes } }
         return (bytes, offsets.map { position + UInt64($0) })
     }
+
+    /// More than the bytes of the next fragment's boxes: a sample's rows with those of its groups have less than 64.
+    private var pendingBoxSize: Int { fragments.reduce(4096) { $0 + 1024 + 64 * $1.packets.count } }
 
     private static func space(_ size: Int) -> [UInt8] {
         Box("free", [UInt8](repeating: 0, count: size - Box.headerSize)).bytes

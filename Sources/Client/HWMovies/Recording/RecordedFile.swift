@@ -14,6 +14,8 @@ final class RecordedFile {
     /// The byte behind the last that was written.
     private(set) var position: UInt64 = 0
     private let name: String
+    /// When it was last changed before it was opened; nil for a file that this has created.
+    private var opened: timespec?
 
     /// Creates a file, or empties one that exists.
     /// - Throws: `cannotCreate`, with the reason.
@@ -41,6 +43,10 @@ final class RecordedFile {
     /// - Throws: `unreadable`, with the reason.
     init(opening path: String) throws(MovieError) {
         (name, self.path) = (path, FileName.printable(path))
+        guard !Self.hasWriter(path) else {
+            descriptor = -1
+            throw MovieError(.inUse, "\(self.path) is being written by another program")
+        }
         descriptor = open(FileName.bytes(path), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.unreadable(self.path, String(cString: strerror(errno))) }
         var status = stat()
@@ -49,10 +55,77 @@ final class RecordedFile {
             throw Self.unreadable(self.path, "it is not a regular file")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let error = errno
             close()
+            guard error == EWOULDBLOCK else { throw Self.unreadable(self.path, String(cString: strerror(error))) }
             throw MovieError(.inUse, "\(self.path) is being recorded")
         }
         position = UInt64(status.st_size)
+        opened = status.st_mtim
+    }
+
+    /// Whether any program has a file open for writing: programs other than this take no lock.
+    ///
+    /// A read lease (fcntl(2)) is granted only without writers. False where the file system has no leases, and for the files of
+    /// other users.
+    private static func hasWriter(_ path: String) -> Bool {
+        let descriptor = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { Glibc.close(descriptor) }
+        guard isRegular(descriptor) else { return false }
+        // F_SETSIG and F_SETLEASE: without a signal of its own, a lease that is broken ends the program.
+        guard fcntl(descriptor, 10, SIGURG) == 0 else { return false }
+        // A child between fork and exec has all descriptors for a moment.
+        for _ in 0..<20 {
+            if fcntl(descriptor, 1024, Int32(F_RDLCK)) == 0 {
+                _ = fcntl(descriptor, 1024, Int32(F_UNLCK))
+                return false
+            }
+            guard errno == EAGAIN else { return false }
+            usleep(10_000)
+        }
+        return true
+    }
+
+    /// Whether this is the file that was opened for reading, as long as it is.
+    func isSame(as source: MovieFile) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && source.length == position
+            && source.identity == (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+
+    /// Makes sure that no other program has changed a file that existed since it was opened.
+    /// - Throws: `inUse`.
+    private func checkUnchanged(sizeOnly: Bool) throws(MovieError) {
+        guard let opened else { return }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, UInt64(clamping: status.st_size) == position,
+            sizeOnly || (status.st_mtim.tv_sec == opened.tv_sec && status.st_mtim.tv_nsec == opened.tv_nsec)
+        else { throw MovieError(.inUse, "\(path) was changed by another program while it was read") }
+    }
+
+    /// Ends the last box, which is cut off or states no size, with the file, so that what is appended is not within it.
+    ///
+    /// What remains of a box that is not media says nothing, and becomes free space.
+    /// - Throws: `inUse`; `unsupported` for media of 4 GiB and more without a size; `io`.
+    func end(_ box: (start: UInt64, type: FourCC, headerSize: Int)) throws(MovieError) {
+        try checkUnchanged(sizeOnly: false)
+        let isMedia = box.type == "mdat"
+        let size = position - box.start
+        if box.headerSize == Box.largeHeaderSize {
+            var bytes = [UInt8](bigEndian: [1, ((isMedia ? "mdat" : "free") as FourCC).rawValue])
+            bytes.appendBigEndian(size)
+            try replace(bytes, at: box.start)
+        } else {
+            guard let short = UInt32(exactly: size) else {
+                throw MovieError(.unsupported, "the last box of \(path) states no size: it cannot be finished")
+            }
+            try replace(
+                [UInt8](bigEndian: [short, ((isMedia ? "mdat" : "free") as FourCC).rawValue]), at: box.start)
+        }
+        var status = stat()
+        if fstat(descriptor, &status) == 0 { opened = status.st_mtim }
+        try sync()
     }
 
     deinit { close() }
@@ -83,7 +156,8 @@ final class RecordedFile {
     /// Appends bytes with one write, and keeps `reserve` bytes free behind them.
     /// - Throws: `io`; the file is what it was before.
     func append(_ bytes: [UInt8], reserve: UInt64) throws(MovieError) {
-        guard let failure = hold(UInt64(bytes.count) + reserve) ?? put(bytes, at: position) else {
+        if let failure = hold(UInt64(bytes.count) + reserve) { throw io(failure) }
+        guard let failure = put(bytes, at: position) else {
             position += UInt64(bytes.count)
             return
         }
@@ -131,12 +205,14 @@ final class RecordedFile {
     /// - Parameter start: where the first movie box begins.
     /// - Throws: `io`.
     func finish(_ movie: Box, over start: UInt64) throws(MovieError) {
+        try checkUnchanged(sizeOnly: false)
         let end = position
         do throws(MovieError) { try append(movie.bytes, reserve: 0) } catch {
             release()
             throw error
         }
         try sync()
+        try checkUnchanged(sizeOnly: true)
         var head = [UInt8](bigEndian: [1, ("mdat" as FourCC).rawValue])
         head.appendBigEndian(end - start)
         try replace(head, at: start)

@@ -32,7 +32,7 @@ enum ChapterText {
 extension WrittenTrack {
     /// A chapter as a packet, from and until a time in seconds.
     static func chapter(_ title: String, from start: Double, until end: Double) -> WrittenPacket {
-        let times = [start, end].map { Int64(($0 * 1000).rounded()) }
+        let times = [start, end].map { Int64(min($0 * 1000, Double(Int32.max)).rounded()) }
         return WrittenPacket(bytes: ChapterText.sample(title), time: times[0], duration: times[1] - times[0])
     }
 }
