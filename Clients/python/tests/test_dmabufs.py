@@ -48,6 +48,15 @@ class DMABufTests(unittest.TestCase):
                         self.assertEqual(target.tobytes(), session.convert(frame).tobytes())
                     with self.assertRaisesRegex(StatusError, "is not a sync file"):
                         session.add_fence(target, memory)
+                with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
+                    # More pools than a session may have: that of the fence stays.
+                    (source, _), (other, _) = buffer(), buffer()
+                    never, _writer = os.pipe()
+                    session.add_fence(source, never)
+                    for _ in range(16):
+                        session.result(session.submit(other, target=buffer(target=True)[0]))
+                    with self.assertRaisesRegex(StatusError, "a fence was not signaled"):
+                        session.result(session.submit(source, target=target))
 
     def test_a_memfd_is_refused(self) -> None:
         with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=daemon()) as session:

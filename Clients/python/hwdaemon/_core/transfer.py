@@ -43,6 +43,7 @@ class TransferLink(Link):
         self._targets: Optional[Slots] = None
         self._in_flight: Dict[int, _Transfer] = {}
         self._done: Dict[int, Any] = {}
+        self._fenced: Dict[int, Frame] = {}
         self._frames_sent = 0
 
     def create(self, address: str, parameters: Mapping[str, Any]) -> Steps[None]:
@@ -94,8 +95,14 @@ class TransferLink(Link):
         pool = yield from self.lend(frame)
         try:
             yield from self.request(payloads.ADD_FENCE, payloads.pack_fence(pool), [Fence(fence)])
-        finally:
+        except BaseException:
             self.take_back(frame, pool)
+            raise
+        # A pool that nothing uses may be removed for another one, and its fence with it.
+        if pool in self._fenced:
+            self.take_back(frame, pool)
+        else:
+            self._fenced[pool] = frame
 
     def submit(
         self, source: Source, color: Optional[Color], pts: Optional[int] = None, target: Optional[DMABufFrame] = None
@@ -130,6 +137,8 @@ class TransferLink(Link):
             raise
         self._frames_sent = number
         self._in_flight[number] = transfer
+        for pool in {source_pool, target_pool} & self._fenced.keys():
+            self.take_back(self._fenced.pop(pool), pool)
         return number
 
     def _take_back(self, transfer: _Transfer) -> None:
@@ -166,5 +175,8 @@ class TransferLink(Link):
         for transfer in self._in_flight.values():
             transfer.source.unpin()
             transfer.target.unpin()
+        for frame in self._fenced.values():
+            frame.unpin()
         self._in_flight.clear()
+        self._fenced.clear()
         self._sources = self._targets = None
