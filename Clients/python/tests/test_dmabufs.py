@@ -28,35 +28,62 @@ def buffer(target: bool = False) -> Tuple[DMABufFrame, int]:
 
 
 class DMABufTests(unittest.TestCase):
+    library: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.library = f"{folder.name}/dmabufs.so"
+        subprocess.run(
+            ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.library, ROOT / "Tests/FakeDMABuf/dmabufs.c", "-ldl"], check=True)
+
     def test_frames_are_those_of_pools(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            library = f"{folder}/dmabufs.so"
-            subprocess.run(
-                ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, ROOT / "Tests/FakeDMABuf/dmabufs.c", "-ldl"], check=True)
-            with mock.patch.dict(os.environ, {"LD_PRELOAD": library}):
-                # Processes of sessions load it, too.
-                server = daemon("--set", "SpareWorkers=0")
-                with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
-                    (source, _), (target, memory) = buffer(), buffer(target=True)
-                    ready, signal = os.pipe()
-                    os.write(signal, b"1")
-                    for frame in clip(WIDTH, HEIGHT, 3):
-                        source.fill(frame)
-                        session.add_fence(source, ready)
-                        converted = session.result(session.submit(source, target=target))
-                        self.assertIs(converted, target)
-                        self.assertEqual(target.tobytes(), session.convert(frame).tobytes())
-                    with self.assertRaisesRegex(StatusError, "is not a sync file"):
-                        session.add_fence(target, memory)
-                with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
-                    # More pools than a session may have: that of the fence stays.
-                    (source, _), (other, _) = buffer(), buffer()
-                    never, _writer = os.pipe()
-                    session.add_fence(source, never)
-                    for _ in range(16):
-                        session.result(session.submit(other, target=buffer(target=True)[0]))
-                    with self.assertRaisesRegex(StatusError, "a fence was not signaled"):
-                        session.result(session.submit(source, target=target))
+        with mock.patch.dict(os.environ, {"LD_PRELOAD": self.library}):
+            # Processes of sessions load it, too.
+            server = daemon("--set", "SpareWorkers=0")
+            with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
+                (source, _), (target, memory) = buffer(), buffer(target=True)
+                ready, signal = os.pipe()
+                os.write(signal, b"1")
+                for frame in clip(WIDTH, HEIGHT, 3):
+                    source.fill(frame)
+                    session.add_fence(source, ready)
+                    converted = session.result(session.submit(source, target=target))
+                    self.assertIs(converted, target)
+                    self.assertEqual(target.tobytes(), session.convert(frame).tobytes())
+                with self.assertRaisesRegex(StatusError, "is not a sync file"):
+                    session.add_fence(target, memory)
+
+    def test_a_picture_with_a_fence_stays_registered(self) -> None:
+        with mock.patch.dict(os.environ, {"LD_PRELOAD": self.library}):
+            # Processes of sessions load it, too.
+            server = daemon("--set", "SpareWorkers=0")
+            with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
+                source, _ = buffer()
+                targets = [buffer(target=True)[0] for _ in range(16)]
+                source.fill(clip(WIDTH, HEIGHT, 1)[0])
+                ready, write = os.pipe()
+                os.write(write, b"1")
+                # The first pool is the source's, the first to be removed. With the targets, they are as many as a session may have.
+                session.add_fence(source, ready)
+                for target in targets[:15]:
+                    session.result(session.submit(source, target=target))
+                unsignaled, signal = os.pipe()
+                session.add_fence(source, unsignaled)
+                # One more target takes the place of another pool.
+                number = session.submit(source, target=targets[15])
+                with self.assertRaisesRegex(StatusError, "fence"):
+                    session.result(number)
+                for target in targets[:14]:
+                    session.add_fence(target, ready)
+                session.add_fence(targets[0], ready)
+                with self.assertRaisesRegex(ParameterError, "14 pictures have fences"):
+                    session.add_fence(source, ready)
+                for target in targets:
+                    self.assertIs(session.result(session.submit(source, target=target)), target)
+                for descriptor in (unsignaled, signal, ready, write):
+                    os.close(descriptor)
 
     def test_a_memfd_is_refused(self) -> None:
         with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=daemon()) as session:

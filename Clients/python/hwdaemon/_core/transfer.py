@@ -15,6 +15,7 @@ from .channel import Message
 from .link import Link
 from .memory import Fence, Memory
 from .payloads import FrameToTransfer, Violation
+from .pools import MAX_POOLS
 from .slots import SLOT_INTERVAL, Slots
 from .steps import Steps
 
@@ -43,7 +44,8 @@ class TransferLink(Link):
         self._targets: Optional[Slots] = None
         self._in_flight: Dict[int, _Transfer] = {}
         self._done: Dict[int, Any] = {}
-        self._fenced: Dict[int, Frame] = {}
+        #: Pictures with a fence that no frame has waited for, by pool. A pool that is removed loses its fence.
+        self._fenced: Dict[int, DMABufFrame] = {}
         self._frames_sent = 0
 
     def create(self, address: str, parameters: Mapping[str, Any]) -> Steps[None]:
@@ -94,15 +96,35 @@ class TransferLink(Link):
         """The next frame that uses a picture waits for a sync file."""
         pool = yield from self.lend(frame)
         try:
-            yield from self.request(payloads.ADD_FENCE, payloads.pack_fence(pool), [Fence(fence)])
+            # A frame needs two pools, for which those with fences must leave room.
+            if pool not in self._fenced and len(self._fenced) >= MAX_POOLS - 2:
+                raise refused(f"{len(self._fenced)} pictures have fences that no frame has waited for")
+            number = self.post(payloads.ADD_FENCE, payloads.pack_fence(pool), [Fence(fence)])
         except BaseException:
             self.take_back(frame, pool)
             raise
-        # A pool that nothing uses may be removed for another one, and its fence with it.
+        # The pool stays in use until a frame names it. One that had a fence is in use already.
         if pool in self._fenced:
             self.take_back(frame, pool)
+            is_new = False
         else:
             self._fenced[pool] = frame
+            is_new = True
+        try:
+            yield from self.until(lambda: self.is_answered(number))
+            self.answer(number)
+        except StatusError:
+            # Where the wait was given up instead, the worker may have the fence.
+            if is_new:
+                self._end_fence(pool)
+            raise
+        finally:
+            self.abandon(number)
+
+    def _end_fence(self, pool: int) -> None:
+        frame = self._fenced.pop(pool, None)
+        if frame is not None:
+            self.take_back(frame, pool)
 
     def submit(
         self, source: Source, color: Optional[Color], pts: Optional[int] = None, target: Optional[DMABufFrame] = None
@@ -137,8 +159,8 @@ class TransferLink(Link):
             raise
         self._frames_sent = number
         self._in_flight[number] = transfer
-        for pool in {source_pool, target_pool} & self._fenced.keys():
-            self.take_back(self._fenced.pop(pool), pool)
+        self._end_fence(source_pool)
+        self._end_fence(target_pool)
         return number
 
     def _take_back(self, transfer: _Transfer) -> None:
