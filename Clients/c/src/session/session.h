@@ -337,8 +337,9 @@ flight *hwdi_find_flight(hwd_session *session, uint64_t number);
 void hwdi_end_flight(hwd_session *session, flight *ended);
 // The memory of a registered pool, also of one that is being removed; NULL if there is none.
 hwd_pool *hwdi_registered_pool(hwd_session *session, uint32_t number);
-// Sends AddPool in this turn and waits for the reply.
+// Sends AddFence in this turn, for a pool that has a fence, and waits for the reply.
 int hwdi_fence_in_turn(hwd_session *session, const registered_pool *pool, int64_t deadline);
+// Sends AddPool in this turn and waits for the reply.
 int hwdi_add_in_turn(hwd_session *session, uint32_t number, hwd_pool *pool, int64_t deadline);
 // The memory of a pool that frames and packets may name; NULL if there is none.
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);
