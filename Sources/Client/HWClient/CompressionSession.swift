@@ -65,7 +65,9 @@ public final class CompressionSession {
 
     /// Makes the next frame that names a picture wait until a sync file is signaled, 2 s at most.
     ///
-    /// - Parameter fence: its descriptor, which stays the caller's.
+    /// - Parameters:
+    ///   - fence: its descriptor, which stays the caller's.
+    ///   - poolID: the picture's pool.
     /// - Throws: `Parameter` for a descriptor that is no sync file; the session continues.
     public func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
         try replay.client.addFence(try KeptFence(fence), to: poolID)

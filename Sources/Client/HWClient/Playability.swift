@@ -94,7 +94,10 @@ public struct Playability: Hashable, Sendable {
     public static let leastRate = 10.0
 
     /// Nil for a video or a speed that is impossible: sizes, rates and lengths are positive and finite.
-    /// - Parameter reverseBytes: as `VideoOutput.Options.reverseBytes`.
+    /// - Parameters:
+    ///   - video: what is played.
+    ///   - speed: how fast it is decoded.
+    ///   - reverseBytes: as `VideoOutput.Options.reverseBytes`.
     public init?(_ video: Video, _ speed: Speed, reverseBytes: Int = 512 << 20) {
         let measured = Double(speed.width) * Double(speed.height)
         guard video.isPossible, speed.width > 0, speed.height > 0, speed.framesPerSecond.isFinite,
