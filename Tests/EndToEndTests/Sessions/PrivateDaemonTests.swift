@@ -27,9 +27,10 @@ extension EndToEnd {
             #expect(try #require(found.value).isPrivate)
             // The kernel would send the signal of PR_SET_PDEATHSIG before it forgets the thread.
             try #require(eventually { !Self.hasStarter })
-            let child = try #require(ProcessEntry.children(of: getpid()).first { Self.isPrivate($0.pid) })
-            // A daemon that was sent the signal could not answer.
+            // A daemon that was sent the signal could not answer. Before it answers, /proc/PID/cmdline may be empty:
+            // posix_spawn returns once execve(2) has replaced the memory, and the arguments are set after that.
             #expect(try #require(found.value).features().features.contains("checked-members"))
+            let child = try #require(ProcessEntry.children(of: getpid()).first { Self.isPrivate($0.pid) })
             #expect(child.isRunning)
             found.change { $0 = nil }
             #expect(eventually { !child.isRunning })
