@@ -37,6 +37,9 @@ func external(_ name: String, from version: Version) -> Package.Dependency {
 /// Whether `hwctl-play` gets a window: libwayland-dev is installed.
 let hasWayland = FileManager.default.fileExists(atPath: "/usr/include/wayland-client.h")
 
+/// Whether `hwctl-capture` records and `hwctl-play` sounds by PipeWire: libpipewire-0.3-dev is installed.
+let hasPipeWire = FileManager.default.fileExists(atPath: "/usr/include/pipewire-0.3/pipewire/pipewire.h")
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -420,6 +423,17 @@ if hasWayland {
                 "HWOutput",
             ],
             path: "Sources/Live/Window", swiftSettings: common),
+    ]
+}
+
+if hasPipeWire {
+    package.targets += [
+        .systemLibrary(
+            name: "CHWDPipeWireLibrary", path: "Sources/Live/PipeWireLibrary", pkgConfig: "libpipewire-0.3",
+            providers: [.apt(["libpipewire-0.3-dev"])]),
+        .target(
+            name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
+            linkerSettings: [.linkedLibrary("pipewire-0.3")]),
     ]
 }
 
