@@ -102,7 +102,7 @@ let package = Package(
             name: "CHWDMemoryFiles", path: "Sources/Codecs/CMemoryFiles", cSettings: optimized,
             linkerSettings: [.linkedLibrary("dl")]),
         .target(
-            name: "CHWDLookAhead", path: "Sources/Codecs/CLookAhead", cSettings: optimized,
+            name: "CHWDLookAhead", path: "Sources/Codecs/X265/Deep/CLookAhead", cSettings: optimized,
             linkerSettings: [.linkedLibrary("m")]),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/Codecs/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
@@ -142,7 +142,7 @@ let package = Package(
             dependencies: [
                 "HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
             ],
-            path: "Sources/Codecs/X265", swiftSettings: common),
+            path: "Sources/Codecs/X265", exclude: ["Deep/CLookAhead"], swiftSettings: common),
         .target(
             name: "HWDAlpha", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel"], path: "Sources/Codecs/Alpha",
             swiftSettings: common),
