@@ -2,6 +2,7 @@
 internal import CHWDX265
 internal import Glibc
 public import HWDCoding
+internal import HWDHEVC
 public import HWDModel
 internal import HWDPolicy
 
