@@ -70,8 +70,9 @@ final class Broker {
 
     /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
-        probes.start()
+        // A session waits for its worker longer than for the first probe.
         supervisor.spares.prepare()
+        probes.start()
         if context.isPrivate { socket?.removeStaleNeighbors() }
         manager.notify("READY=1")
         reportStatus()
