@@ -12,7 +12,8 @@ enum StreamHeaders {
     ///
     /// - Parameter groups: those of the stream, and its profile, tier and level; nil for x265's own groups.
     static func describe(
-        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration, groups: (ordering: [SubLayerOrdering], tier: ProfileTierLevel)? = nil
+        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration,
+        groups: (ordering: [SubLayerOrdering], tier: ProfileTierLevel)? = nil
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
         do throws(BitstreamError) {
             var reorderDepth = 0
