@@ -25,7 +25,7 @@ def row(name, work, ours, theirs):
 
 def start(folder):
     """The private daemon of a command starts and ends with it."""
-    picture, raw, output = (os.path.join(folder, name) for name in ("picture.mp4", "picture.nv12", "picture.out"))
+    picture, raw, output = (os.path.join(folder, name) for name in ("picture.mp4", "picture.nv12", "picture.raw"))
     run(["ffmpeg", "-v", "error", "-i", SMALL, "-frames:v", "1", "-an", "-c:v", "libx265", "-x265-params", "log-level=error", "-y", picture])
     run(["ffmpeg", "-v", "error", "-i", SMALL, "-frames:v", "1", "-pix_fmt", "nv12", "-f", "rawvideo", "-y", raw])
     ffmpeg = ["ffmpeg", "-v", "error", "-nostdin"]
@@ -39,7 +39,7 @@ def start(folder):
     ]
     probe = "a probe that is remembered"
     driver = simulated_driver(folder)
-    vainfo = ["env", *(f"{key}={value}" for key, value in driver.items()), "vainfo", "--display", "drm", "--device", "/dev/dri/renderD128"]
+    vainfo = ["env", *(f"{key}={value}" for key, value in driver.items()), "vainfo", "--display", "drm", "--device", driver["HWDAEMON_DEVICES"]]
     if shutil.which("vainfo") is None:
         FIGURES.skip(f"start and end of {probe}", "vainfo is not installed")
     elif subprocess.run(vainfo, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), check=False).returncode:
