@@ -370,7 +370,7 @@ def main():
     with open(os.path.join(ROOT, "Benchmarks/results/latest.md"), "w") as file:
         file.write(text)
     print(text)
-    print("\n".join(FIGURES.compared(parts)))
+    print("\n".join(FIGURES.compared(parts, judges=not QUICK)))
     if differences := FIGURES.differences(parts):
         sys.exit("\n".join(differences))
     if WRITE:
