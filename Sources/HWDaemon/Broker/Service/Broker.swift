@@ -70,9 +70,8 @@ final class Broker {
 
     /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
-        // A session waits for its worker longer than for the first probe.
-        supervisor.spares.prepare()
         probes.start()
+        supervisor.spares.prepare()
         if context.isPrivate { socket?.removeStaleNeighbors() }
         manager.notify("READY=1")
         reportStatus()
