@@ -89,8 +89,7 @@ import Testing
     }
 
     /// Headers that declare more samples than the file has must cost neither time nor memory.
-    @Test(.timeLimit(.minutes(5)))
-    func refusesHugePicturesWithoutAllocatingThem() throws {
+    @Test func refusesHugePicturesWithoutAllocatingThem() throws {
         let scratch = try Scratch()
         let y4m = scratch.file("in.y4m")
         for (width, height) in [(16385, 16), (16, 16385), (99999, 99999), (2_000_000_000, 2_000_000_000)] {

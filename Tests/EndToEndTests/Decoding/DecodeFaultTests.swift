@@ -116,7 +116,7 @@ extension EndToEndFaults {
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")
         }
 
-        @Test("An empty packet is refused, and the session continues", .timeLimit(.minutes(5)))
+        @Test("An empty packet is refused, and the session continues")
         func emptyPacket() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
