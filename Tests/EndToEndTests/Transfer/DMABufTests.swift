@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDLinux
 import Foundation
 import Glibc
 import HWClient
@@ -223,6 +224,21 @@ extension EndToEnd {
             #expect(end?.reason.contains(reason) == true, "\(end?.reason ?? "")")
         }
 
+        /// A fence that waits as long as it takes until it is signaled, on a slow machine, too.
+        struct Fence {
+            private let pipe = Pipe()
+            var file: Int32 { pipe.fileHandleForReading.fileDescriptor }
+
+            init() throws { try #require(fcntl(file, F_SETFL, O_NONBLOCK) == 0) }
+
+            func signal() throws { try pipe.fileHandleForWriting.write(contentsOf: [1]) }
+        }
+
+        /// Round trips through the session's process, in which a frame that does not wait for its fence is read.
+        static func roundTrips(_ session: TransferSession) throws {
+            for _ in 0..<20 { _ = try session.copyProperties() }
+        }
+
         @Test("A frame waits for its fence, which is a sync file and is waited for in bounds")
         func fences() throws {
             let server = try TestDaemon(environment: FakeBuffer.environment())
@@ -235,47 +251,231 @@ extension EndToEnd {
             try session.addPicture(source, id: 1)
             try session.addPicture(target, id: 2)
             let null = open("/dev/null", O_RDWR)
-            defer { close(null) }
-            for (file, pool) in [(from.file.rawValue, UInt32(1)), (null, 2)] {
+            var sockets: [Int32] = [-1, -1]
+            try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+            defer { for file in sockets + [null] { close(file) } }
+            for (file, pool) in [(from.file.rawValue, UInt32(1)), (null, 2), (sockets[0], 1)] {
                 let error = #expect(throws: ClientError.self) { try session.addFence(file, to: pool) }
                 #expect(error?.reason.contains("is not a sync file") == true, "\(error?.reason ?? "")")
             }
-            var number: UInt64 = 0
-            /// Signals the fence of a frame after the frame was sent.
-            func transferWithFence() throws -> FrameTransferred {
-                let fence = Pipe()
-                for pool in 1...2 as ClosedRange<UInt32> {
-                    try session.addFence(fence.fileHandleForReading.fileDescriptor, to: pool)
-                }
-                from.fill(Self.noise(.nv12, 6))
-                number += 1
-                try session.transfer(Self.frame(number, source, target))
-                if let event = try session.nextEvent(timeout: .milliseconds(100)) {
-                    Issue.record("the frame did not wait: \(event)")
-                }
-                // Samples that come before the fence is signaled are those that are converted.
-                from.fill(Self.noise(.nv12, 7))
-                try fence.fileHandleForWriting.write(contentsOf: [1])
-                return try Self.answer(session)
+            let (replaced, fence) = (try Fence(), try Fence())
+            for pool in 1...2 as ClosedRange<UInt32> {
+                // Another one for the same frame replaces it.
+                try session.addFence(replaced.file, to: pool)
+                try session.addFence(fence.file, to: pool)
             }
-            var converted = try transferWithFence()
-            // On a busy machine this test may not run for the two seconds that the session waits.
-            for _ in 0..<10 where converted.reason.contains("was not signaled within 2 s") {
-                converted = try transferWithFence()
-            }
-            #expect(converted.status == .ok, "\(converted.reason)")
+            try session.transfer(Self.frame(1, source, target))
+            try Self.roundTrips(session)
+            #expect(try session.nextEvent(timeout: .zero) == nil, "the frame did not wait")
+            // Samples that come before the fence is signaled are those that are converted.
+            from.fill(Self.noise(.nv12, 7))
+            try fence.signal()
+            #expect(try Self.answer(session).status == .ok)
             let pools = try Transferer(
                 server.daemon, Self.video, Self.rgb, width: Self.width, height: Self.height)
             #expect(to.frame == (try pools.convertPacked(Self.noise(.nv12, 7))))
 
             let never = Pipe()
             try session.addFence(never.fileHandleForReading.fileDescriptor, to: 1)
-            try session.transfer(Self.frame(number + 1, source, target))
+            try session.transfer(Self.frame(2, source, target))
             let answer = try Self.answer(session)
             #expect(answer.status == .parameter && answer.reason.contains("was not signaled within 2 s"))
             // It held for that frame only.
-            try session.transfer(Self.frame(number + 2, source, target))
+            try session.transfer(Self.frame(3, source, target))
             #expect(try Self.answer(session).status == .ok)
+        }
+
+        @Test("A frame is answered while the next one waits for its fence")
+        func fenceOfNextFrame() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let (from, to) = (
+                try FakeBuffer(.nv12, width: Self.width, height: Self.height),
+                try FakeBuffer(.bgra8, width: Self.width, height: Self.height)
+            )
+            let session = try Self.session(server)
+            let (source, target) = (try from.picture(.source), try to.picture(.target))
+            try session.addPicture(source, id: 1)
+            try session.addPicture(target, id: 2)
+            // Both sides of the frame before are others.
+            let (free, result) = (
+                try FakeBuffer(.nv12, width: Self.width, height: Self.height).picture(.source),
+                try FakeBuffer(.bgra8, width: Self.width, height: Self.height).picture(.target)
+            )
+            try session.addPicture(free, id: 3)
+            try session.addPicture(result, id: 4)
+            let fence = try Fence()
+            try session.addFence(fence.file, to: 1)
+            try session.transfer(
+                TransferFrame(
+                    frameID: 1, source: TransferFrame.Place(poolID: 3, layout: free.layout),
+                    target: TransferFrame.Place(poolID: 4, layout: result.layout)))
+            try session.transfer(Self.frame(2, source, target))
+            #expect(try Self.answer(session).frameID == 1)
+            try fence.signal()
+            let answer = try Self.answer(session)
+            #expect(answer.frameID == 2 && answer.status == .ok, "\(answer.reason)")
+        }
+
+        @Test("A device that does not release a dma-buf is waited for in bounds, and the session continues")
+        func busyBuffers() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let (from, to, busy) = (
+                try FakeBuffer(.nv12, width: Self.width, height: Self.height),
+                try FakeBuffer(.bgra8, width: Self.width, height: Self.height),
+                try FakeBuffer(.nv12, width: Self.width, height: Self.height)
+            )
+            try #require(chwd_add_seals(busy.file.rawValue, Int32(CHWD_SEAL_GROW)) == 0)
+            let session = try Self.session(server)
+            let (source, target, never) = (
+                try from.picture(.source), try to.picture(.target), try busy.picture(.source)
+            )
+            try session.addPicture(source, id: 1)
+            try session.addPicture(target, id: 2)
+            try session.addPicture(never, id: 3)
+            try session.transfer(
+                TransferFrame(
+                    frameID: 1, source: TransferFrame.Place(poolID: 3, layout: never.layout),
+                    target: TransferFrame.Place(poolID: 2, layout: target.layout)))
+            let answer = try Self.answer(session)
+            #expect(
+                answer.status == .parameter && answer.reason == "a device did not release a dma-buf within 2 s",
+                "\(answer.reason)")
+            try session.transfer(Self.frame(2, source, target))
+            #expect(try Self.answer(session).status == .ok)
+        }
+
+        @Test("Planes may be in dma-bufs of their own, of a source and of a target")
+        func severalBuffers() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let planar = CreateTransferSession.Image(pixelFormat: "YU12")
+            let session = try TransferSession(
+                server.daemon,
+                CreateTransferSession.Parameters(
+                    width: Self.width, height: Self.height, source: Self.video, target: planar, device: "cpu"))
+            let from = try (0..<2).map { _ in try FakeBuffer(.nv12, width: Self.width, height: Self.height) }
+            let to = try (0..<3).map { _ in try FakeBuffer(.yu12, width: Self.width, height: Self.height) }
+            func split(_ buffers: [FakeBuffer], _ uses: AddPicture.Uses) throws -> DMABufPicture {
+                try buffers[0].picture(uses) { message, files in
+                    files = buffers.map { $0.file.rawValue }
+                    for plane in message.planes.indices { message.planes[plane].object = UInt32(plane) }
+                }
+            }
+            let (source, target) = (try split(from, .source), try split(to, .target))
+            try session.addPicture(source, id: 1)
+            try session.addPicture(target, id: 2)
+            // The other plane of each dma-buf has other samples.
+            let luma = Self.width * Self.height
+            let (first, second) = (Self.noise(.nv12, 1), Self.noise(.nv12, 2))
+            from[0].fill(first)
+            from[1].fill(second)
+            try session.transfer(Self.frame(1, source, target))
+            let answer = try Self.answer(session)
+            try #require(answer.status == .ok, "\(answer.reason)")
+            let pools = try Transferer(server.daemon, Self.video, planar, width: Self.width, height: Self.height)
+            let expected = try pools.convertPacked(Array(first[..<luma] + second[luma...]))
+            let chroma = (Self.width / 2) * (Self.height / 2)
+            let parts = [0..<luma, luma..<luma + chroma, luma + chroma..<luma + 2 * chroma]
+            for (plane, part) in parts.enumerated() {
+                for (buffer, written) in to.enumerated() {
+                    let samples = Array(written.frame[part])
+                    let untouched = [UInt8](repeating: FakeBuffer.guardByte, count: part.count)
+                    #expect(samples == (plane == buffer ? Array(expected[part]) : untouched))
+                }
+            }
+        }
+
+        @Test("A picture has one to four dma-bufs", arguments: [0, 5])
+        func countOfBuffers(_ count: Int) throws {
+            let buffer = try FakeBuffer(.nv12, width: Self.width, height: Self.height)
+            let error = #expect(throws: ClientError.self) {
+                try buffer.picture(.source) { $1 = [Int32](repeating: $1[0], count: count) }
+            }
+            #expect(error?.status == .parameter)
+            #expect(error?.reason == "a picture has \(count) dma-bufs, not 1 to 4")
+        }
+
+        @Test("A frame onto its own source, in the same dma-buf, is not repeated; one beside it is")
+        func sameBuffer() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let (from, to) = (
+                try FakeBuffer(.nv12, width: Self.width, height: Self.height),
+                try FakeBuffer(.bgra8, width: Self.width, height: Self.height)
+            )
+            let file = try unsealedMemory(1 << 16)
+            for distance in [0, 1 << 15] as [UInt64] {
+                let session = try Self.session(server)
+                let (source, target) = (
+                    try from.picture(.source) { $1 = [file.rawValue] },
+                    try to.picture(.target) { message, files in
+                        files = [file.rawValue]
+                        message.planes[0].offset += distance
+                    }
+                )
+                try session.addPicture(source, id: 1)
+                try session.addPicture(target, id: 2)
+                let fence = try Fence()
+                try session.addFence(fence.file, to: 1)
+                try session.transfer(Self.frame(1, source, target))
+                kill(try server.session(session.created.session).pid, SIGKILL)
+                if distance == 0 {
+                    let error = #expect(throws: ClientError.self) { try session.nextEvent(timeout: hangLimit) }
+                    #expect(error?.reason.contains("frame 1 may have overwritten a source") == true)
+                } else {
+                    try fence.signal()
+                    #expect(try Self.answer(session).status == .ok)
+                    #expect(session.restartCount == 1)
+                }
+            }
+        }
+
+        @Test("A frame to encode waits for its fence; one that is not signaled ends the session")
+        func fencesOfEncoding() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let buffer = try FakeBuffer(.nv12, width: Self.width, height: Self.height)
+            let pooled = try Encoder(server.daemon, .nv12, width: Self.width, height: Self.height)
+            let encoder = try Encoder(server.daemon, .nv12, width: Self.width, height: Self.height)
+            let session = encoder.session
+            // A request that meets a dead process is made again in another one.
+            kill(try server.session(session.created.session).pid, SIGKILL)
+            let fence = try Fence()
+            let error = #expect(throws: ClientError.self) { try session.addFence(fence.file, to: 9) }
+            #expect(error?.reason.contains("there is no picture 9") == true, "\(error?.reason ?? "")")
+            #expect(session.restartCount == 1)
+            let picture = try buffer.picture(.source)
+            try session.addPicture(picture, id: 9)
+            func encode(_ number: Int64) throws {
+                try session.encode(
+                    EncodeFrame(
+                        frameID: UInt64(number), pts: number, duration: 1, poolID: 9, layout: picture.layout))
+            }
+            try session.addFence(fence.file, to: 9)
+            try encode(0)
+            for _ in 0..<20 { _ = try session.copyProperties([.notices]) }
+            #expect(session.framesInFlight == 1)
+            buffer.fill(Self.noise(.nv12, 3))
+            try fence.signal()
+            try pooled.encode(Self.noise(.nv12, 3))
+            try pooled.finish()
+            try session.complete()
+            var packets: [[UInt8]] = []
+            loop: while let event = try session.nextEvent(timeout: hangLimit) {
+                switch event {
+                case .packet(let packet):
+                    packets.append(Array(packet.bytes))
+                    try session.release(packet)
+                case .completed: break loop
+                default: continue
+                }
+            }
+            #expect(packets.count == 1 && packets == pooled.coded.map(\.bytes))
+            let never = Pipe()
+            try session.addFence(never.fileHandleForReading.fileDescriptor, to: 9)
+            try encode(1)
+            let end = #expect(throws: ClientError.self) {
+                while try session.nextEvent(timeout: hangLimit) != nil {}
+            }
+            #expect(end?.status == .parameter)
+            #expect(end?.reason.contains("was not signaled within 2 s") == true, "\(end?.reason ?? "")")
         }
     }
 }
