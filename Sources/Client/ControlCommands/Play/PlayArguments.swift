@@ -47,6 +47,12 @@ package struct PlayArguments: ParsableArguments {
             "Samples of the frames: AR24 (8 bits) or AB4H (half floats of linear light).", valueName: "format"))
     package var format = "AR24"
 
+    @Flag(help: "Play no sound.")
+    package var noSound = false
+
+    @Option(help: ArgumentHelp("Play this track of sound, from 1; default the first enabled one.", valueName: "n"))
+    package var audioTrack: Int?
+
     @Flag(help: "Cover the whole screen.")
     package var fullscreen = false
 
@@ -83,6 +89,10 @@ package struct PlayArguments: ParsableArguments {
         }
         guard !fullscreen || !headless else {
             throw ValidationError("--fullscreen needs a window, not --headless.")
+        }
+        guard audioTrack ?? 1 >= 1 else { throw ValidationError("--audio-track takes a number from 1 on.") }
+        guard audioTrack == nil || !(noSound || headless) else {
+            throw ValidationError("--audio-track has no effect with --\(noSound ? "no-sound" : "headless").")
         }
         guard rate == 1 || at == nil else {
             throw ValidationError("--rate has no effect with --at, which shows one frame: use --start.")
