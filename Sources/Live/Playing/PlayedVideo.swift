@@ -36,6 +36,8 @@ package struct PlayedVideo: VideoSource {
     package let rotation: Int?
     /// The file, for its sound.
     package let file: Movie
+    /// Whether its samples have more than 8 bits.
+    package let isDeep: Bool
     private var movie: MovieVideo
     private let maxLevel: Int
 
@@ -49,6 +51,7 @@ package struct PlayedVideo: VideoSource {
             file = try Movie(path: path)
             movie = try MovieVideo(file)
             let track = movie.track
+            isDeep = track.entries.contains { ($0.hevc?.bitDepthLumaMinus8 ?? 0) > 0 }
             duration = Int64(clamping: Int128(track.duration) * 1_000_000_000 / Int128(max(1, track.timeScale)))
             rotation = track.rotation
             let (width, height) = (Int(track.displaySize.width) >> 16, Int(track.displaySize.height) >> 16)

@@ -7,7 +7,7 @@ internal import HWOutput
 
 /// Play in a window: at each refresh the frame of the time at which it will be seen.
 package struct WindowPlay {
-    private let setup: PlaySetup
+    private var setup: PlaySetup
     private let window: CompositorWindow
     private let host = HostClock()
     private let clock: SoundClock
@@ -42,14 +42,18 @@ package struct WindowPlay {
         (self.setup, self.sound, clock) = (setup, sound, SoundClock(HostClock()))
         let arguments = setup.arguments
         window = try CompositorWindow()
-        guard let format = PixelFormat(rawValue: arguments.format), window.hasFormat(format) else {
+        let opened = window
+        let deep = [PixelFormat.bgrx10, .rgbx10].first { opened.hasFormat($0) }
+        if arguments.format == nil, setup.video.isDeep, let deep { self.setup.format = deep }
+        let format = self.setup.format
+        guard window.hasFormat(format) else {
             throw CommandFailure(
                 .unavailable,
-                "the compositor takes no frames of \(arguments.format); \(CompositorWindow.alternatives)")
+                "the compositor takes no frames of \(format.rawValue); \(CompositorWindow.alternatives)")
         }
         size = setup.video.size
         (rate, isPlaying, isFullscreen) = (arguments.rate, !setup.isPaused, arguments.fullscreen)
-        receipt = PlayReceipt(file: arguments.file, rate: arguments.rate, format: arguments.format, refreshes: 0)
+        receipt = PlayReceipt(file: arguments.file, rate: arguments.rate, format: format.rawValue, refreshes: 0)
         if window.reportsPresentation { (receipt.presented, receipt.discarded) = (0, 0) }
     }
 
