@@ -70,7 +70,7 @@ package struct PlaySetup {
         let isFloat = format == .rgba16f
         options.target = .init(
             pixelFormat: format.rawValue, primaries: "709", transfer: isFloat ? nil : "srgb",
-            alpha: "premultiplied")
+            alpha: format.hasAlpha ? "premultiplied" : nil)
         options.conversion = conversion
         options.isLooping = arguments.loop
         let output = try VideoOutput(daemon, video, options: options, clock: clock)

@@ -21,6 +21,8 @@ package struct WindowPlay {
     private var rate: Double
     private var isPlaying: Bool
     private var isFullscreen: Bool
+    /// Whether the frame of a seek has not been shown yet.
+    private var isSeeking = false
     private var isOver = false
     /// Whether the user has ended it.
     private var isClosed = false
@@ -86,7 +88,9 @@ package struct WindowPlay {
             }
             try setup.report(output.takeEvents())
             for note in sound?.takeNotes() ?? [] { Console.note(note) }
-            guard isMapped, isDue || frame == nil else {
+            // A window that nobody sees shows the frame of a seek all the same: time stands until then.
+            let isOverdue = isSeeking && host.now - drawnAt > Self.second / 10
+            guard isMapped, isDue || frame == nil || isOverdue else {
                 if host.now - drawnAt > Self.second / 10, hasEnded(output) { isOver = true }
                 continue
             }
@@ -100,7 +104,7 @@ package struct WindowPlay {
         guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
         // Frames on their way are still presented.
         sound?.stop()
-        let end = host.now + Self.second / 2
+        let end = host.now + 2 * Self.second
         while let presented = receipt.presented, presented > 0,
             presented + (receipt.discarded ?? 0) < output.counts.shown,
             host.now < end
@@ -135,7 +139,7 @@ package struct WindowPlay {
         switch answer {
         case .frame(let new):
             let isResized = frame?.buffer.width != new.buffer.width || frame?.buffer.height != new.buffer.height
-            frame = new
+            (frame, isSeeking) = (new, false)
             if isResized { resize(size.width, size.height) }
             try window.attach(new.buffer)
             window.commit()
@@ -291,6 +295,7 @@ package struct WindowPlay {
     private mutating func seek(to time: Int64, _ output: VideoOutput) {
         let time = max(0, time)
         output.seek(to: time)
+        isSeeking = true
         prepareSound(time)
     }
 

@@ -51,7 +51,7 @@ package struct PlayCommand: ParsableCommand {
             throw CommandFailure(
                 .unavailable,
                 "hwctl play needs the program hwctl-play beside hwctl or in ../libexec/hwdaemon: make install and the "
-                    + "package hwdaemon have it")
+                    + "package hwdaemon-play have it")
         }
     }
 }
