@@ -2,7 +2,9 @@
 package import HWOutput
 internal import Synchronization
 
-/// Sound beside the pictures. Item and host times are in nanoseconds; host times are of CLOCK_MONOTONIC.
+/// Sound beside the pictures.
+///
+/// Item and host times are in nanoseconds; host times are of CLOCK_MONOTONIC.
 package protocol PlayedSound: AnyObject, Sendable {
     /// Gets ready to be heard from an item time on; silent until `start`.
     func prepare(_ item: Int64)

@@ -231,7 +231,12 @@ private final class SoundEngine: @unchecked Sendable {
         let late = Int128(written) - (scaled + half) / 1_000_000_000
         // Times are rounded in some files.
         if written > 0, late.magnitude <= block.rate.magnitude / 200 { return (0, block.samples[...]) }
-        if late >= 0 { return (0, block.samples.dropFirst(Int(clamping: min(late, Int128(block.frameCount))) * block.channels.count)) }
+        if late >= 0 {
+            return (
+                0,
+                block.samples.dropFirst(Int(clamping: min(late, Int128(block.frameCount))) * block.channels.count)
+            )
+        }
         return (Int64(clamping: -late), block.samples[...])
     }
 
@@ -243,7 +248,8 @@ private final class SoundEngine: @unchecked Sendable {
             content.hasReported = true
             if let failure { content.notes.append("warning: the sound of \(file) ends early: \(failure)") }
             if damaged > 0 {
-                content.notes.append("warning: the sound of \(file) is damaged in \(damaged) places, which are silent")
+                content.notes.append(
+                    "warning: the sound of \(file) is damaged in \(damaged) places, which are silent")
             }
         }
     }

@@ -102,7 +102,8 @@ final class SoundDecoder {
             return
         }
         let pointer = packet.pointer
-        guard av_new_packet(pointer, Int32(clamping: source.bytes.count)) >= 0, let data = pointer.pointee.data else {
+        guard av_new_packet(pointer, Int32(clamping: source.bytes.count)) >= 0, let data = pointer.pointee.data
+        else {
             damaged += 1
             return
         }
