@@ -101,9 +101,16 @@ package struct WindowPlay {
             // The first frame need not wait for a callback, but stays for a refresh.
             receipt.refreshes += isDue || isNew ? 1 : 0
         }
-        guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
-        // Frames on their way are still presented.
         sound?.stop()
+        guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
+        cadence.end(at: receipt.refreshes)
+        try finish(output, cadence)
+        return receipt
+    }
+
+    /// Waits for what the compositor says of the last frames, and completes the receipt.
+    private mutating func finish(_ output: VideoOutput, _ cadence: Cadence) throws {
+        // Frames on their way are still presented.
         let end = host.now + 2 * Self.second
         while let presented = receipt.presented, presented > 0,
             presented + (receipt.discarded ?? 0) < output.counts.shown,
@@ -113,13 +120,11 @@ package struct WindowPlay {
         }
         // Some announce the protocol and never answer.
         if receipt.presented == 0 { (receipt.presented, receipt.discarded) = (nil, nil) }
-        cadence.end(at: receipt.refreshes)
         receipt.displayRate = 1e9 / Double(interval)
         receipt.add(output, setup.video.times)
         receipt.add(cadence, ideal: nil)
         receipt.sound = sound?.heard
         receipt.sound?.offset = offset.map { Double($0) / 1e6 }
-        return receipt
     }
 
     private func map() {
