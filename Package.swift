@@ -292,8 +292,7 @@ let package = Package(
         .target(
             name: "HWDPlaying",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDWire", "HWMovies",
-                "HWOutput",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDWire", "HWMovies", "HWOutput",
             ],
             path: "Sources/Live/Playing", swiftSettings: common),
         .executableTarget(
@@ -400,15 +399,15 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "PlayTests",
-            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"], swiftSettings: common),
+            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
                 "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem",
-                "HWDTransport",
-                "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]
@@ -421,8 +420,7 @@ if hasWayland {
         .target(
             name: "HWDWindow",
             dependencies: [
-                "CHWDWindow", "HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", "HWDTransport",
-                "HWOutput",
+                "CHWDWindow", "HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", "HWDTransport", "HWOutput",
             ],
             path: "Sources/Live/Window", swiftSettings: common),
     ]
