@@ -292,7 +292,8 @@ let package = Package(
         .target(
             name: "HWDPlaying",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDWire", "HWMovies", "HWOutput",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDWire", "HWMovies",
+                "HWOutput",
             ],
             path: "Sources/Live/Playing", swiftSettings: common),
         .executableTarget(
@@ -420,7 +421,8 @@ if hasWayland {
         .target(
             name: "HWDWindow",
             dependencies: [
-                "CHWDWindow", "HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", "HWDTransport", "HWOutput",
+                "CHWDWindow", "HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", "HWDTransport",
+                "HWOutput",
             ],
             path: "Sources/Live/Window", swiftSettings: common),
     ]
