@@ -299,8 +299,10 @@ let package = Package(
         .executableTarget(
             name: "hwctl-play",
             dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", argumentParser]
-                + (hasWayland ? ["HWDWindow"] : []),
-            path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
+                + (hasWayland ? ["HWDWindow"] : []) + (hasPipeWire ? ["HWDSound"] : []),
+            path: "Sources/Live/Program",
+            swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])
+                + (hasPipeWire ? [.define("SOUND")] : [])),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -398,15 +400,15 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "PlayTests",
-            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
+            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
                 "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem",
-                "HWDTransport",
-                "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]
@@ -434,6 +436,13 @@ if hasPipeWire {
         .target(
             name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDSound",
+            dependencies: [
+                "CHWDLibAV", "CHWDPipeWire", "HWDBoxes", "HWDControlCommands", "HWDLibAV", "HWDModel", "HWDPlaying",
+                "HWDSystem", "HWDTransport", "HWMovies",
+            ],
+            path: "Sources/Live/Sound", swiftSettings: common),
     ]
 }
 
