@@ -50,6 +50,7 @@ let package = Package(
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwctl-play", targets: ["hwctl-play"]),
+        .executable(name: "hwctl-capture", targets: ["hwctl-capture"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["hwdaemon-encoder"]),
         .executable(name: "hwdaemon-encoder-nv", targets: ["hwdaemon-encoder-nv"]),
@@ -303,6 +304,17 @@ let package = Package(
             path: "Sources/Live/Program",
             swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])
                 + (hasPipeWire ? [.define("SOUND")] : [])),
+        .target(
+            name: "HWDCapturing",
+            dependencies: [
+                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+                "HWMovies",
+            ],
+            path: "Sources/Live/Capturing", swiftSettings: common),
+        .executableTarget(
+            name: "hwctl-capture",
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
+            path: "Sources/Live/CaptureProgram", swiftSettings: common),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -401,6 +413,10 @@ let package = Package(
         .testTarget(
             name: "PlayTests",
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"],
+            swiftSettings: common),
+        .testTarget(
+            name: "CaptureTests",
+            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
