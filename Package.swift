@@ -306,6 +306,16 @@ let package = Package(
             name: "HWDCapturing",
             dependencies: ["HWClient", "HWDControlCommands", "HWDHEVC", "HWDModel", "HWDSystem", "HWDWire", "HWMovies"],
             path: "Sources/Live/Capturing", swiftSettings: common),
+        .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
+        .target(name: "CHWDV4L2", path: "Sources/Live/CV4L2"),
+        // Cameras.
+        .target(
+            name: "HWDVideoSources",
+            dependencies: [
+                "CHWDLibAV", "CHWDLinux", "CHWDRawPictures", "CHWDV4L2", "HWDCapturing", "HWDControlCommands",
+                "HWDLibAV", "HWDModel", "HWDTransport",
+            ],
+            path: "Sources/Live/VideoSources", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
             dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
@@ -411,6 +421,21 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
+            swiftSettings: common),
+        // Replaces functions of the C library.
+        .target(name: "CHWDFakeCamera", path: "Tests/FakeCamera", linkerSettings: [.linkedLibrary("dl")]),
+        // A process of its own for a source's frames: that of a camera has the stand-in for a driver in it.
+        .executableTarget(
+            name: "hwd-source-tool",
+            dependencies: [
+                "CHWDFakeCamera", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources",
+            ],
+            path: "Tests/SourceTool", swiftSettings: common),
+        .testTarget(
+            name: "CaptureSourceTests",
+            dependencies: [
+                "CHWDRawPictures", "HWDCapturing", "HWDModel", "HWDVideoSources", "hwd-source-tool",
+            ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
