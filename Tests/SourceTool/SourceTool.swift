@@ -13,7 +13,6 @@ import HWDVideoSources
 @main
 struct SourceTool {
     static func main() {
-        setvbuf(stdout, nil, _IOLBF, 0)
         hwd_fake_camera()
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count >= 2 else { exit(64) }

@@ -47,6 +47,10 @@ bool hwd_raw_fits(hwd_raw_layout layout, uint32_t width, uint32_t height, const 
     return true;
 }
 
+bool hwd_raw_can_have(hwd_raw_layout layout, uint32_t width, uint32_t stride) {
+    return width <= HWD_RAW_MAX_SIDE && stride >= row_bytes(layout, 0, width) && stride <= 1 << 20;
+}
+
 bool hwd_raw_split(
     hwd_raw_layout layout, uint32_t width, uint32_t height, const void *data, uint64_t size, uint32_t stride,
     hwd_raw_source *source) {

@@ -32,6 +32,8 @@ typedef struct hwd_raw_target {
 } hwd_raw_target;
 
 int hwd_raw_plane_count(hwd_raw_layout layout);
+// Whether rows of `stride` bytes can be those of the first plane: not less than its samples, and no more than 2^20.
+bool hwd_raw_can_have(hwd_raw_layout layout, uint32_t width, uint32_t stride);
 // Finds the planes in `size` bytes that hold them one after the other, with rows of `stride` bytes of the first plane. A stride
 // of 0 means GstVideoInfo's: rows of a multiple of 4 bytes, and luma with an even number of rows.
 // False where the size is not possible or they do not fit.

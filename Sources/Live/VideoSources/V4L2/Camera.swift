@@ -2,7 +2,7 @@
 internal import CHWDRawPictures
 internal import CHWDV4L2
 package import HWDCapturing
-internal import HWDControlCommands
+package import HWDControlCommands
 internal import HWDModel
 internal import Glibc
 

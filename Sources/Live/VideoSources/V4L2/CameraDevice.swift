@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDRawPictures
 internal import CHWDV4L2
 internal import HWDCapturing
 internal import HWDControlCommands
@@ -185,6 +186,13 @@ final class CameraDevice: Sendable {
         }
         guard !setting.is_field else {
             throw CommandFailure(.badInput, "\(path) sends single fields, which cannot be recorded")
+        }
+        if case .raw(let format) = content {
+            guard hwd_raw_can_have(format.layout, setting.width, setting.stride) else {
+                throw CommandFailure(
+                    .badInput,
+                    "\(path) has pictures of \(setting.width)x\(setting.height) in rows of \(setting.stride) bytes")
+            }
         }
         return CameraSetting(content: content, fourcc: fourcc, setting)
     }
