@@ -5,11 +5,16 @@ import HWDCapturing
 import HWDControlCommands
 import HWDModel
 import HWDVideoSources
+#if PIPEWIRE
+    import HWDPipeWireVideo
+#endif
 
 /// Prints what a source sends, a line each.
 ///
-///     hwd-source-tool camera PATH [size=WxH] [rate=R] [codec=hevc] [silence=MS] [limit=FRAMES] [stop=FRAMES] [out=FILE]
+///     hwd-source-tool camera PATH [size=WxH] [rate=R] [codec=hevc] [silence=MS] [limit=FRAMES] [out=FILE]
+///     hwd-source-tool node NAME [silence=MS] [limit=FRAMES] [out=FILE]
 ///     hwd-source-tool list PATH
+///     hwd-source-tool nodes -
 @main
 struct SourceTool {
     static func main() {
@@ -32,6 +37,15 @@ struct SourceTool {
                     codec: options["codec"].flatMap(CaptureCodec.init),
                     silence: .milliseconds(options["silence"].flatMap(Int.init) ?? 5000))
                 try record(source, options)
+            #if PIPEWIRE
+                case "nodes":
+                    for node in try PipeWireNode.all() { print("node \(node.id) \(node.name)") }
+                case "node":
+                    let source = try PipeWireSource(
+                        node: arguments[1],
+                        silence: .milliseconds(options["silence"].flatMap(Int.init) ?? 5000))
+                    try record(source, options)
+            #endif
             default: exit(64)
             }
         } catch {
