@@ -23,8 +23,8 @@ package enum CaptureEnd: Hashable, Sendable {
 package struct CaptureFormat: Hashable, Sendable {
     /// How frames are handed over.
     package enum Content: Hashable, Sendable {
-        /// Planes of a `PixelFormat` by its FourCC ("NV12", "I420", "YUY2", "AR24", "P010" and so on). A fourth byte without
-        /// meaning, as that of BGRx, is written as opaque by the source, or has a format that says so (XR24).
+        /// Planes of what compression sessions take, by its FourCC: NV12, YU12, P010, I010, AR24, AB24 and AB4H; and what is
+        /// written as one of them: YUY2, XR24 and XB24.
         case raw(pixelFormat: String)
         /// Access units of H.264 or HEVC in Annex B, in decoding order, without pictures that are reordered.
         case coded(CaptureCodec)
@@ -36,16 +36,16 @@ package struct CaptureFormat: Hashable, Sendable {
     package var height: Int
     /// Frames per second as a fraction; nil where frames come when something changes, as those of a screen.
     package var rate: CaptureRate?
-    /// Names as `hwctl encode` has them ("709", "601-625", "bt2020", "srgb"); nil where the source does not know.
-    package var primaries: String?
-    package var transfer: String?
-    package var matrix: String?
+    /// Code points of ITU-T H.273; nil where the source does not know them.
+    package var primaries: Int?
+    package var transfer: Int?
+    package var matrix: Int?
     /// Whether samples of YCbCr use the whole range of their bits.
     package var isFullRange: Bool
 
     package init(
-        _ content: Content, width: Int, height: Int, rate: CaptureRate?, primaries: String? = nil,
-        transfer: String? = nil, matrix: String? = nil, isFullRange: Bool = false
+        _ content: Content, width: Int, height: Int, rate: CaptureRate?, primaries: Int? = nil,
+        transfer: Int? = nil, matrix: Int? = nil, isFullRange: Bool = false
     ) {
         (self.content, self.width, self.height, self.rate) = (content, width, height, rate)
         (self.primaries, self.transfer, self.matrix, self.isFullRange) = (primaries, transfer, matrix, isFullRange)
