@@ -321,8 +321,10 @@ let package = Package(
             path: "Sources/Live/VideoSources", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
-            path: "Sources/Live/CaptureProgram", swiftSettings: common),
+            dependencies: [
+                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources", argumentParser,
+            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -432,8 +434,8 @@ let package = Package(
             name: "hwd-source-tool",
             dependencies: [
                 "CHWDFakeCamera", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources",
-            ],
-            path: "Tests/SourceTool", swiftSettings: common),
+            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            path: "Tests/SourceTool", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
         .testTarget(
             name: "CaptureSourceTests",
             dependencies: [
@@ -474,6 +476,16 @@ if hasPipeWire {
             providers: [.apt(["libpipewire-0.3-dev"])]),
         .target(
             name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
+            linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDPipeWireVideo",
+            dependencies: [
+                "CHWDPipeWire", "CHWDRawPictures", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport",
+                "HWDVideoSources",
+            ],
+            path: "Sources/Live/PipeWireVideo", swiftSettings: common),
+        .executableTarget(
+            name: "hwd-pipewire-camera", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/PipeWireCamera",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
     ]
 }

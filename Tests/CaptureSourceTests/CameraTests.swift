@@ -86,7 +86,7 @@ import Testing
             ])
         let range = try SourceLog(camera: "range=1", command: "list")
         #expect(range.lines.contains("mode NV12 4096x2160 30/1") && range.lines.contains("mode NV12 1280x720 30/1"))
-        #expect(try SourceLog(camera: "evil=endless", command: "list").lines.count <= 64 * 128 * 64 + 1)
+        #expect(try SourceLog(camera: "evil=endless", command: "list").lines.count == 64 + 1)
     }
 
     @Test func anotherFileIsNoCamera() throws {

@@ -45,8 +45,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
         var error: Int32 = 0
         guard let video = hwd_pw_video_open(file, serial, id, &error) else { throw PipeWireNode.failure(-error) }
         var negotiated = hwd_pw_video_format()
-        let limit = Int32(clamping: silence.components.seconds * 1000 + silence.components.attoseconds / 1_000_000_000_000_000)
-        switch hwd_pw_video_wait(video, limit, &negotiated) {
+        switch hwd_pw_video_wait(video, silence.milliseconds, &negotiated) {
         case 0: break
         case -ETIMEDOUT:
             hwd_pw_video_close(video)
@@ -82,11 +81,24 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
                 Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().end(
                     hasFailed ? .failed(text) : .gone(text))
             })
-        let limit = Int32(clamping: silence.components.seconds * 1000 + silence.components.attoseconds / 1_000_000_000_000_000)
-        hwd_pw_video_start(video, events, limit)
+        hwd_pw_video_start(video, events, silence.milliseconds)
     }
 
     package func stop() { hwd_pw_video_stop(video) }
+}
+
+extension PipeWireSource {
+    /// Nodes as `hwctl capture` has them: `pipewire:NODE`.
+    package static var kind: CaptureKind {
+        CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
+            try PipeWireNode.all().map { node in
+                CaptureListing(
+                    name: "pipewire:\(node.name)", description: node.description, formats: ["as the node sends"])
+            }
+        } open: { request throws(CommandFailure) in
+            try PipeWireSource(node: request.part)
+        }
+    }
 }
 
 /// Takes a stream's calls, one at a time.
@@ -168,5 +180,11 @@ extension CaptureFormat {
             rate: format.rate == 0 ? nil : CaptureRate(Int(format.rate), Int(format.per)),
             primaries: primaries[format.primaries], transfer: transfers[format.transfer],
             matrix: isRGB ? nil : matrices[format.matrix], isFullRange: isRGB || format.range == 1)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int32 {
+        Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
     }
 }

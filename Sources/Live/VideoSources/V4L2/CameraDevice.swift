@@ -68,7 +68,7 @@ final class CameraDevice: Sendable {
     private static let commonSizes = [(3840, 2160), (2560, 1440), (1920, 1080), (1280, 720), (640, 480)]
     private static let commonRates = [60, 50, 30, 25, 24, 15]
     /// A driver could count without end.
-    private static let (maxFormats, maxSizes, maxRates): (UInt32, UInt32, UInt32) = (64, 128, 64)
+    private static let (maxFormats, maxSizes, maxRates): (UInt32, UInt32, UInt32) = (64, 64, 32)
 
     var camera: Camera {
         let (modes, others) = modes(nearSize: nil)
@@ -80,12 +80,14 @@ final class CameraDevice: Sendable {
     /// - Parameter size: one that is wanted; it is among the modes where a range has it.
     func modes(nearSize size: (width: Int, height: Int)?) -> (modes: [CameraMode], others: [String]) {
         var (modes, others): ([CameraMode], [String]) = ([], [])
+        var seen: Set<UInt32> = []
         for index in 0..<Self.maxFormats {
             var number: UInt32 = 0
             guard hwd_v4l2_format(self.number, index, &number) >= 0 else { break }
+            guard seen.insert(number).inserted else { continue }
             let fourcc = Self.name(fourcc: number)
             guard CameraContent(fourcc: fourcc) != nil else {
-                if !others.contains(fourcc) { others.append(fourcc) }
+                others.append(fourcc)
                 continue
             }
             for (width, height) in sizes(number, nearSize: size) {

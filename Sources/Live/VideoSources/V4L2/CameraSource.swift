@@ -165,7 +165,8 @@ package final class CameraSource: CaptureSource {
         let time = loop.clock.time(stated: frame.is_timed ? frame.time : nil, arrival: arrival)
         let number = UInt64(frame.sequence)
         var isDamaged = frame.is_damaged || bytes.isEmpty
-        var isQueued = false
+        // A failed request to take the buffer back ends the source, but not before this picture.
+        var result: CaptureEnd??
         if !isDamaged {
             switch setting.content {
             case .raw:
@@ -181,8 +182,7 @@ package final class CameraSource: CaptureSource {
                 }
             case .jpeg:
                 guard let jpeg, jpeg.load(bytes) else { return (false, .failed("out of memory for a picture")) }
-                if let result = queue(frame.index) { return (false, result) }
-                isQueued = true
+                result = .some(queue(frame.index))
                 switch jpeg.send(to: loop.sink, at: { (time, loop.clock.number(number, bits: 32)) }) {
                 case .sent: break
                 case .damaged: isDamaged = true
@@ -202,7 +202,7 @@ package final class CameraSource: CaptureSource {
             loop.clock.damaged(number, bits: 32)
             loop.sink.lost(1, at: time, cause: "damaged")
         }
-        return (!isDamaged, isQueued ? nil : queue(frame.index))
+        return (!isDamaged, result ?? queue(frame.index))
     }
 
     private func queue(_ index: UInt32) -> CaptureEnd? {
@@ -269,6 +269,35 @@ private final class CameraBuffers: @unchecked Sendable {
         guard Int(index) < memory.count, isQueued[Int(index)] else { return nil }
         isQueued[Int(index)] = false
         let all = UnsafeRawBufferPointer(memory[Int(index)])
-        return count > all.count ? UnsafeRawBufferPointer(rebasing: all[..<0]) : UnsafeRawBufferPointer(rebasing: all[..<Int(count)])
+        return UnsafeRawBufferPointer(rebasing: all[..<(count > all.count ? 0 : Int(count))])
+    }
+}
+
+extension CameraSource {
+    /// Cameras as `hwctl capture` has them: `v4l2:/dev/video0`.
+    package static var kind: CaptureKind {
+        CaptureKind("v4l2", hasPart: true) { () throws(CommandFailure) in
+            Camera.all().map { camera in
+                let formats = camera.modes.map { mode in
+                    "\(mode.fourcc) \(mode.width)x\(mode.height)" + (mode.rate.map { " \($0.text)" } ?? "")
+                }
+                return CaptureListing(
+                    name: "v4l2:\(camera.path)", description: camera.name, formats: formats + camera.otherFormats,
+                    recorded: camera.modes.isEmpty ? [] : ["hevc"])
+            }
+        } open: { request throws(CommandFailure) in
+            var size: (width: Int, height: Int)?
+            if let width = request.width, let height = request.height { size = (width, height) }
+            return try CameraSource(path: request.part, size: size, rate: request.rate?.perSecond ?? 30)
+        }
+    }
+}
+
+extension CaptureRate {
+    /// "30", or "29.97".
+    fileprivate var text: String {
+        if numerator % denominator == 0 { return "\(numerator / denominator)" }
+        let hundredths = Int((perSecond * 100).rounded())
+        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
     }
 }
