@@ -60,6 +60,7 @@ import Testing
         #expect(isKey([0, 0, 0, 1, 9, 0xf0, 0, 0, 1, 0x41, 9], .h264) == false)
         #expect(isKey([0, 0, 0, 1, 0x40, 1, 0, 0, 1, 0x26, 1], .hevc) == true)
         #expect(isKey([0, 0, 1, 0x02, 1], .hevc) == false)
-        #expect(isKey([0, 0, 1], .hevc) == nil && isKey([], .h264) == nil && isKey([1, 2, 3, 4, 5, 6], .h264) == nil)
+        #expect(
+            isKey([0, 0, 1], .hevc) == nil && isKey([], .h264) == nil && isKey([1, 2, 3, 4, 5, 6], .h264) == nil)
     }
 }

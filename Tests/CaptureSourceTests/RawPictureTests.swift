@@ -14,7 +14,8 @@ import Testing
             (0...bytes.count).first { count in
                 var source = hwd_raw_source()
                 return hwd_raw_split(
-                    layout, UInt32(width), UInt32(height), bytes.baseAddress, UInt64(count), UInt32(stride), &source)
+                    layout, UInt32(width), UInt32(height), bytes.baseAddress, UInt64(count), UInt32(stride), &source
+                )
             }
         }
     }
@@ -43,7 +44,9 @@ import Testing
         let stride = pairs * 4 + 4
         let bytes = (0..<stride * height).map { UInt8(truncatingIfNeeded: $0 * 31 + $0 / 7) }
         for (layout, luma) in [(HWD_RAW_YUYV, 0), (HWD_RAW_UYVY, 1)] {
-            var (y, chroma) = ([UInt8](repeating: 9, count: width * height), [UInt8](repeating: 9, count: pairs * 2 * rows))
+            var (y, chroma) = (
+                [UInt8](repeating: 9, count: width * height), [UInt8](repeating: 9, count: pairs * 2 * rows)
+            )
             bytes.withUnsafeBytes { bytes in
                 y.withUnsafeMutableBufferPointer { y in
                     chroma.withUnsafeMutableBufferPointer { chroma in
@@ -64,7 +67,9 @@ import Testing
             for row in 0..<rows {
                 let below = min(2 * row + 1, height - 1)
                 for x in 0..<pairs * 2 {
-                    let sum = Int(bytes[2 * row * stride + 2 * x + 1 - luma]) + Int(bytes[below * stride + 2 * x + 1 - luma])
+                    let sum =
+                        Int(bytes[2 * row * stride + 2 * x + 1 - luma])
+                        + Int(bytes[below * stride + 2 * x + 1 - luma])
                     #expect(Int(chroma[row * pairs * 2 + x]) == (sum + 1) / 2)
                 }
             }
@@ -81,6 +86,9 @@ import Testing
             hwd_raw_copy(HWD_RAW_RGBX, 3, 2, &source, &target)
         }
         let plane = scratch.planes[0]
-        #expect(Array(plane.bytes[plane.stride..<plane.stride + 12]) == [12, 13, 14, 255, 16, 17, 18, 255, 20, 21, 22, 255])
+        #expect(
+            Array(plane.bytes[plane.stride..<plane.stride + 12]) == [
+                12, 13, 14, 255, 16, 17, 18, 255, 20, 21, 22, 255,
+            ])
     }
 }

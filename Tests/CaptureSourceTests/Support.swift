@@ -15,7 +15,8 @@ final class Folder {
     func bytes(_ name: String) throws -> Data { try Data(contentsOf: url.appending(path: name)) }
 }
 
-func run(_ program: String, _ arguments: [String], camera: String? = nil) throws -> (status: Int32, output: String) {
+func run(_ program: String, _ arguments: [String], camera: String? = nil) throws -> (status: Int32, output: String)
+{
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = ["timeout", "60", program] + arguments

@@ -95,8 +95,8 @@ private final class Printer: CaptureSink, @unchecked Sendable {
         case .coded(let codec): content = codec.rawValue
         }
         print(
-            "format \(content) \(format.width)x\(format.height) \(rate) \(format.primaries ?? "-") "
-                + "\(format.transfer ?? "-") \(format.matrix ?? "-") \(format.isFullRange ? "full" : "video")")
+            "format \(content) \(format.width)x\(format.height) \(rate) \(format.primaries ?? 2) "
+                + "\(format.transfer ?? 2) \(format.matrix ?? 2) \(format.isFullRange ? "full" : "video")")
     }
 
     func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {

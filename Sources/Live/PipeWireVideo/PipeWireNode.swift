@@ -2,6 +2,7 @@
 internal import CHWDPipeWire
 internal import Glibc
 package import HWDControlCommands
+internal import HWDModel
 
 /// A node of PipeWire that sends video.
 package struct PipeWireNode: Hashable, Sendable {

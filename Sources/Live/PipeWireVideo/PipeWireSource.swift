@@ -131,7 +131,9 @@ private final class Receiver: @unchecked Sendable {
         if !frame.is_damaged, send(frame, at: time, number) {
             clock = next
             // Only times of the source are steady enough to say that it sent less than it should.
-            if frame.has_header, let missed = steps.add(time, number) { sink.lost(missed, at: time, cause: "not-sent") }
+            if frame.has_header, let missed = steps.add(time, number) {
+                sink.lost(missed, at: time, cause: "not-sent")
+            }
         } else {
             if frame.has_header { clock.damaged(frame.sequence) }
             sink.lost(1, at: time, cause: "damaged")
@@ -168,13 +170,13 @@ extension RawFormat {
 }
 
 extension CaptureFormat {
-    /// A format by the numbers of spa/param/video/color.h; what is not known there is left out.
+    /// A format by the numbers of spa/param/video/color.h, as code points of H.273; what is not known there is left out.
     fileprivate init(_ format: hwd_pw_video_format) {
         let raw = RawFormat(format.kind)
         let isRGB = raw.pixelFormat.isRGB
-        let primaries: [UInt32: String] = [1: "709", 3: "601-625", 4: "601-525", 7: "2020"]
-        let transfers: [UInt32: String] = [5: "bt1886", 7: "srgb", 11: "bt1886", 14: "pq", 15: "hlg"]
-        let matrices: [UInt32: String] = [3: "709", 4: "601", 6: "2020"]
+        let primaries: [UInt32: Int] = [1: 1, 3: 5, 4: 6, 7: 9]
+        let transfers: [UInt32: Int] = [5: 1, 7: 13, 11: 15, 14: 16, 15: 18]
+        let matrices: [UInt32: Int] = [3: 1, 4: 6, 6: 9]
         self.init(
             .raw(pixelFormat: raw.pixelFormat.rawValue), width: Int(format.width), height: Int(format.height),
             rate: format.rate == 0 ? nil : CaptureRate(Int(format.rate), Int(format.per)),

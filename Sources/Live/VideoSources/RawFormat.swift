@@ -42,12 +42,14 @@ package final class RawPictures {
     /// - Parameter stride: bytes of a row of the first plane; 0 for GstVideoInfo's layout.
     /// - Returns: false, without a call, where the bytes do not hold a picture.
     package func send(
-        _ bytes: UnsafeRawBufferPointer, stride: UInt32, to sink: any CaptureSink, at time: UInt64, sequence: UInt64?
+        _ bytes: UnsafeRawBufferPointer, stride: UInt32, to sink: any CaptureSink, at time: UInt64,
+        sequence: UInt64?
     ) -> Bool {
         var source = hwd_raw_source()
         guard
             hwd_raw_split(
-                format.layout, UInt32(width), UInt32(height), bytes.baseAddress, UInt64(bytes.count), stride, &source)
+                format.layout, UInt32(width), UInt32(height), bytes.baseAddress, UInt64(bytes.count), stride,
+                &source)
         else { return false }
         return send(source, to: sink, at: time, sequence: sequence)
     }

@@ -55,7 +55,8 @@ final class CameraDevice: Sendable {
         case ENOENT, ENOTDIR, EISDIR: return CommandFailure(.noInput, "\(path) \(what): \(text)")
         case EACCES, EPERM:
             return CommandFailure(
-                .noPermission, "\(path) \(what): \(text); cameras are for the group \"video\" and the person at the machine")
+                .noPermission,
+                "\(path) \(what): \(text); cameras are for the group \"video\" and the person at the machine")
         case EBUSY: return CommandFailure(.tryLater, "\(path) \(what): another program uses the camera")
         case ENODEV, ENXIO: return CommandFailure(.unavailable, "\(path) \(what): there is no such camera any more")
         default: return CommandFailure(.ioError, "\(path) \(what): \(text)")
@@ -139,7 +140,9 @@ final class CameraDevice: Sendable {
         var rates: [CaptureRate] = []
         for index in 0..<Self.maxRates {
             var range = hwd_v4l2_range()
-            guard hwd_v4l2_interval(number, fourcc, UInt32(width), UInt32(height), index, &range) >= 0 else { break }
+            guard hwd_v4l2_interval(number, fourcc, UInt32(width), UInt32(height), index, &range) >= 0 else {
+                break
+            }
             // Of an interval the least is the highest rate.
             guard let highest = Self.rate(range.least.0, range.least.1) else { continue }
             if !rates.contains(highest) { rates.append(highest) }
