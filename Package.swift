@@ -311,10 +311,22 @@ let package = Package(
                 "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
+        .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
+        .target(name: "CHWDV4L2", path: "Sources/Live/CV4L2"),
+        // Cameras.
+        .target(
+            name: "HWDVideoSources",
+            dependencies: [
+                "CHWDLibAV", "CHWDLinux", "CHWDRawPictures", "CHWDV4L2", "HWDCapturing", "HWDControlCommands",
+                "HWDLibAV", "HWDModel", "HWDTransport",
+            ],
+            path: "Sources/Live/VideoSources", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
-            path: "Sources/Live/CaptureProgram", swiftSettings: common),
+            dependencies: [
+                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources", argumentParser,
+            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -418,6 +430,21 @@ let package = Package(
             name: "CaptureTests",
             dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
             swiftSettings: common),
+        // Replaces functions of the C library.
+        .target(name: "CHWDFakeCamera", path: "Tests/FakeCamera", linkerSettings: [.linkedLibrary("dl")]),
+        // A process of its own for a source's frames: that of a camera has the stand-in for a driver in it.
+        .executableTarget(
+            name: "hwd-source-tool",
+            dependencies: [
+                "CHWDFakeCamera", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources",
+            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            path: "Tests/SourceTool", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
+        .testTarget(
+            name: "CaptureSourceTests",
+            dependencies: [
+                "CHWDRawPictures", "HWDCapturing", "HWDModel", "HWDVideoSources", "hwd-source-tool",
+            ],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
@@ -459,6 +486,16 @@ if hasPipeWire {
                 "HWDSystem", "HWDTransport", "HWMovies",
             ],
             path: "Sources/Live/Sound", swiftSettings: common),
+        .target(
+            name: "HWDPipeWireVideo",
+            dependencies: [
+                "CHWDPipeWire", "CHWDRawPictures", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport",
+                "HWDVideoSources",
+            ],
+            path: "Sources/Live/PipeWireVideo", swiftSettings: common),
+        .executableTarget(
+            name: "hwd-pipewire-camera", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/PipeWireCamera",
+            linkerSettings: [.linkedLibrary("pipewire-0.3")]),
     ]
 }
 

@@ -2,6 +2,10 @@
 internal import ArgumentParser
 internal import HWDCapturing
 internal import HWDControlCommands
+internal import HWDVideoSources
+#if PIPEWIRE
+    internal import HWDPipeWireVideo
+#endif
 
 /// `hwctl-capture`: `hwctl` executes it for `hwctl capture`.
 @main
@@ -10,7 +14,13 @@ struct HWCtlCapture: ParsableCommand {
         commandName: "hwctl", version: HWCtlVersion.text, subcommands: [Capture.self])
 
     /// The kinds of sources of this build.
-    static var kinds: [CaptureKind] { [TestSource.kind] }
+    static var kinds: [CaptureKind] {
+        var kinds = [TestSource.kind, CameraSource.kind]
+        #if PIPEWIRE
+            kinds.append(PipeWireSource.kind)
+        #endif
+        return kinds
+    }
 
     struct Capture: ParsableCommand {
         static let configuration = CaptureCommand.configuration

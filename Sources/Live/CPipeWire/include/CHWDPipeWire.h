@@ -5,5 +5,7 @@
 
 // PipeWire's interfaces that Swift cannot import: variadic functions and function-like macros.
 
+#include "video.h"
+
 // Initializes the library once in the process; false where it fails.
 bool hwd_pipewire_prepare(void);
