@@ -302,6 +302,14 @@ let package = Package(
                 + (hasWayland ? ["HWDWindow"] : []),
             path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
 
+        .target(
+            name: "HWDCaptureSound",
+            dependencies: [
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
+                "HWMovies",
+            ],
+            path: "Sources/Live/CaptureSound", swiftSettings: common),
+
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
 
@@ -399,6 +407,9 @@ let package = Package(
         .testTarget(
             name: "PlayTests",
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
+        .testTarget(
+            name: "CaptureSoundTests", dependencies: ["HWDCaptureSound", "HWDEdits", "HWMovies"],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
