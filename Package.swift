@@ -308,7 +308,7 @@ let package = Package(
                 "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
                 "HWMovies",
             ],
-            path: "Sources/Live/CaptureSound", swiftSettings: common),
+            path: "Sources/Live/CaptureSound", swiftSettings: common + optimizedSwift),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -409,7 +409,7 @@ let package = Package(
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
         .testTarget(
             name: "CaptureSoundTests", dependencies: ["HWDCaptureSound", "HWDEdits", "HWMovies"],
-            swiftSettings: common),
+            swiftSettings: common + optimizedSwift),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",

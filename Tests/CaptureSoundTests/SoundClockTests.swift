@@ -20,10 +20,11 @@ import Testing
         var hasLoad = false
         /// Whether it can cost the first buffer that it delays.
         var loadLoses = false
-        var seconds = 200.0
+        var seconds = 120.0
 
         var testDescription: String {
-            "\(count) samples, \(drift) ppm, loss \(lossEvery)\(isExact ? " exact" : ""), late \(lateness) ms\(hasLoad ? ", load" : "")\(loadLoses ? " that loses" : "")"
+            "\(count) samples, \(drift) ppm, loss \(lossEvery)\(isExact ? " exact" : ""), late \(lateness) ms"
+                + (hasLoad ? loadLoses ? ", load that loses" : ", load" : "")
         }
     }
 
@@ -114,7 +115,7 @@ import Testing
 
     @Test("Sound stays within 20 ms of the clock of the video", arguments: machines)
     func offsets(_ machine: Machine) {
-        for seed in 1...8 as ClosedRange<UInt64> {
+        for seed in 1...3 as ClosedRange<UInt64> {
             let outcome = Self.record(machine, seed: seed)
             #expect(outcome.part(1) <= 0.020, "seed \(seed): \(outcome.part(1) * 1e3) ms")
             #expect(outcome.part(0.5) <= 0.004, "seed \(seed): \(outcome.part(0.5) * 1e3) ms")

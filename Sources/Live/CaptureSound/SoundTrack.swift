@@ -94,6 +94,7 @@ package final class SoundTrack: @unchecked Sendable {
             throw MediaError(
                 .unsupported, "sound of \(sampleRate) samples per second and \(channels) channels is not recorded")
         }
+        LibAVLog.install()
         var layout = AVChannelLayout()
         av_channel_layout_default(&layout, Int32(channels))
         encoder = try SoundEncoder(
