@@ -180,11 +180,12 @@ package final class SoundTrack: @unchecked Sendable {
         shared.withLock { if $0.begin == nil { $0.begin = Int64(clamping: time) } }
     }
 
-    /// Leaves out what is heard from a time on; at most half a second ago.
+    /// Leaves out what is heard from a time on: at most half a second ago, and not before the last pause ended.
     package func pause(at time: UInt64) {
         shared.withLock { shared in
-            if shared.pauses.last.map({ $0.end == nil }) ?? false { return }
-            shared.pauses.append((Int64(clamping: time), nil))
+            let last = shared.pauses.last
+            guard last == nil || last?.end != nil else { return }
+            shared.pauses.append((max(last?.end ?? .min, Int64(clamping: time)), nil))
         }
     }
 
