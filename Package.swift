@@ -50,6 +50,7 @@ let package = Package(
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwctl-play", targets: ["hwctl-play"]),
+        .executable(name: "hwctl-capture", targets: ["hwctl-capture"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["hwdaemon-encoder"]),
         .executable(name: "hwdaemon-encoder-nv", targets: ["hwdaemon-encoder-nv"]),
@@ -301,6 +302,14 @@ let package = Package(
             dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", argumentParser]
                 + (hasWayland ? ["HWDWindow"] : []),
             path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
+        .target(
+            name: "HWDCapturing",
+            dependencies: ["HWClient", "HWDControlCommands", "HWDHEVC", "HWDModel", "HWDSystem", "HWDWire", "HWMovies"],
+            path: "Sources/Live/Capturing", swiftSettings: common),
+        .executableTarget(
+            name: "hwctl-capture",
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
+            path: "Sources/Live/CaptureProgram", swiftSettings: common),
 
         .target(
             name: "HWDCaptureSound",
@@ -410,6 +419,10 @@ let package = Package(
         .testTarget(
             name: "CaptureSoundTests", dependencies: ["HWDCaptureSound", "HWDEdits", "HWMovies"],
             swiftSettings: common + optimizedSwift),
+        .testTarget(
+            name: "CaptureTests",
+            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
+            swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
@@ -445,6 +458,9 @@ if hasPipeWire {
         .target(
             name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDSoundInput", dependencies: ["CHWDPipeWire", "HWDCapturing", "HWDControlCommands"],
+            path: "Sources/Live/SoundInput", swiftSettings: common),
     ]
 }
 

@@ -3,7 +3,7 @@ package import ArgumentParser
 internal import Glibc
 internal import HWDModel
 internal import HWDSystem
-internal import HWMovies
+package import HWMovies
 
 /// `hwctl repair`.
 package struct RepairCommand: ParsableCommand {
@@ -83,7 +83,7 @@ package struct RepairCommand: ParsableCommand {
 
 extension CommandFailure {
     /// The failure of a movie that is read or written.
-    init(_ error: MovieError) {
+    package init(_ error: MovieError) {
         let status: ExitStatus =
             switch error.code {
             case .truncated, .malformed, .unsupported, .limit: .badInput

@@ -16,7 +16,7 @@ struct HWCtlMain {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [
-                DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self,
+                CaptureCommand.self, DoctorCommand.self, EffectsCommand.self, PlayCommand.self, ProbeCommand.self,
                 PropertiesCommand.self, RepairCommand.self, RunCommand.self, SessionsCommand.self,
             ])
     }

@@ -46,8 +46,8 @@ struct HWCtl: ParsableCommand {
             """,
         version: HWCtlVersion.text,
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, PlayCommand.self, InfoCommand.self,
-            VerifyCommand.self, SegmentsCommand.self, JoinCommand.self, RepairCommand.self,
+            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, PlayCommand.self, CaptureCommand.self,
+            InfoCommand.self, VerifyCommand.self, SegmentsCommand.self, JoinCommand.self, RepairCommand.self,
             LivePhotoCommand.self,
             PresetsCommand.self, SettingsCommand.self, DoctorCommand.self, ProbeCommand.self,
             PropertiesCommand.self, EffectsCommand.self,

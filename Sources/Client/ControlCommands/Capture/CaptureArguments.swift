@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+package import HWDModel
+internal import HWDSystem
+
+/// The options of `hwctl capture`, which `hwctl` checks and `hwctl-capture` uses.
+package struct CaptureArguments: ParsableArguments {
+    package enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
+
+    @Argument(help: "The .mov or .mp4 file.")
+    package var file: String?
+
+    @Flag(help: "List the sources and what is recorded of each.")
+    package var list = false
+
+    @Option(help: ArgumentHelp("What is recorded: a name of --list.", valueName: "source"))
+    package var source: String?
+
+    @Option(help: ArgumentHelp("Width and height in pixels, such as 1280x720.", valueName: "WxH"))
+    package var size: String?
+
+    @Option(help: ArgumentHelp("Frames per second, such as 30, 59.94 or 30000/1001.", valueName: "rate"))
+    package var frameRate: String?
+
+    @Option(help: ArgumentHelp("End after this much time, in seconds or h:m:s.", valueName: "time"))
+    package var duration: String?
+
+    @Option(help: ArgumentHelp("End before a file has more bytes, such as 500M or 4G.", valueName: "bytes"))
+    package var maxSize: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Begin another file after this much time: talk.mov becomes talk-001.mov, talk-002.mov and so on.",
+            valueName: "time"))
+    package var segmentTime: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Quality from 0.0 to 1.0, whatever the bit rate is.", valueName: "0.0-1.0"))
+    package var quality: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Average bit rate in bits per second, such as 6M; by default what hwctl settings has for the size and the rate.",
+            valueName: "rate"))
+    package var bitrate: String?
+
+    @Option(help: "Whether hardware is preferred, required or off.")
+    package var hardware = Hardware.prefer
+
+    @Option(
+        help: ArgumentHelp(
+            "x265's preset, for software; by default a trial of about a second before the recording chooses it.",
+            valueName: "name"))
+    package var preset: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
+    package var property: [String] = []
+
+    @Flag(name: [.customShort("y"), .customLong("yes")], help: "Replace a file that exists.")
+    package var yes = false
+
+    @Flag(help: "Print what was recorded, or the list, as one JSON document on standard output.")
+    package var json = false
+
+    @OptionGroup(title: "Messages")
+    package var messages: VerbosityArguments
+
+    /// Created by the parser.
+    package init() {}
+
+    /// Checks the options.
+    package func validate() throws {
+        if list {
+            guard file == nil, source == nil else { throw ValidationError("--list takes no file and no source.") }
+            return
+        }
+        guard let file else { throw ValidationError("hwctl capture needs a file to write.") }
+        guard [".mov", ".mp4"].contains(where: file.lowercased().hasSuffix) else {
+            throw ValidationError("a recording is a .mov or a .mp4, not '\(FileName.printable(file))'.")
+        }
+        guard let source, !source.isEmpty else {
+            throw ValidationError("hwctl capture needs --source; --list names the sources.")
+        }
+        if let size, pictureSize == nil {
+            throw ValidationError(
+                "--size takes WxH from 64x64 to 16384x16384, such as 1280x720, not '\(FileName.printable(size))'.")
+        }
+        if let frameRate, rate == nil {
+            throw ValidationError(
+                "--frame-rate takes a rate from 1 to 1000, such as 30, 59.94 or 30000/1001, not "
+                    + "'\(FileName.printable(frameRate))'.")
+        }
+        for (option, text) in [("--duration", duration), ("--segment-time", segmentTime)] {
+            guard let text, PlayArguments.nanoseconds(text).map({ $0 <= 0 }) ?? true else { continue }
+            throw ValidationError(
+                "\(option) takes seconds or h:m:s above 0, such as 90 or 1:02:03.5, not "
+                    + "'\(FileName.printable(text))'.")
+        }
+        if let segment = segmentTime.flatMap(PlayArguments.nanoseconds), segment < 1_000_000_000 {
+            throw ValidationError("--segment-time is at least 1 second.")
+        }
+        if let maxSize, (Self.bytes(maxSize) ?? 0) < 1 << 20 {
+            throw ValidationError(
+                "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
+        }
+        try validateEncoder()
+    }
+
+    private func validateEncoder() throws {
+        guard quality == nil || bitrate == nil else {
+            throw ValidationError("--quality and --bitrate contradict each other: use one of them.")
+        }
+        guard (0...1).contains(quality ?? 0) else {
+            throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality ?? 0).")
+        }
+        if let bitrate, (Self.bytes(bitrate) ?? 0) < 1000 {
+            throw ValidationError(
+                "--bitrate takes a number of at least 1000, such as 800k or 6M, not "
+                    + "'\(FileName.printable(bitrate))'.")
+        }
+        for text in property where !text.contains("=") || text.hasPrefix("=") {
+            throw ValidationError("--property takes KEY=VALUE, not '\(FileName.printable(text))'.")
+        }
+        guard preset == nil || hardware != .require else {
+            throw ValidationError("--preset is for software, which --hardware require excludes.")
+        }
+    }
+
+    /// Pixels; nil without `--size`.
+    package var pictureSize: (width: Int, height: Int)? {
+        guard let parts = size?.split(separator: "x", omittingEmptySubsequences: false), parts.count == 2,
+            parts.allSatisfy({ $0.allSatisfy(\.isNumber) }), let width = Int(parts[0]), let height = Int(parts[1]),
+            (64...16384).contains(width), (64...16384).contains(height)
+        else { return nil }
+        return (width, height)
+    }
+
+    /// Frames per second; nil without `--frame-rate`.
+    package var rate: Rational? {
+        frameRate.flatMap { Rational(text: $0) }.flatMap { (1.0...1000).contains($0.value) ? $0 : nil }
+    }
+
+    /// The properties of the options; `--property` overrides the others.
+    package var properties: [PropertyKey: PropertyValue] {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        if let quality { properties[.quality] = .double(quality) }
+        if let bits = bitrate.flatMap(Self.bytes) { properties[.averageBitRate] = .int(bits) }
+        if let preset { properties[.x265Preset] = .string(preset) }
+        for text in property {
+            let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            properties[PropertyKey(rawValue: String(pair[0]))] = PropertyValue(commandLine: String(pair[1]))
+        }
+        return properties
+    }
+
+    /// How the encoder is chosen.
+    package var specification: [PropertyKey: PropertyValue] {
+        switch hardware {
+        case .prefer: [.enableHardware: .bool(true)]
+        case .require: [.requireHardware: .bool(true)]
+        case .off: [.enableHardware: .bool(false)]
+        }
+    }
+
+    /// A number with a suffix of thousands, such as 500M; nil for other texts.
+    package static func bytes(_ text: String) -> Int64? {
+        let scales: [Character: Double] = ["k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12]
+        let scale = text.lowercased().last.flatMap { scales[$0] }
+        let digits = scale == nil ? text : String(text.dropLast())
+        guard !digits.isEmpty, digits.allSatisfy({ "0123456789.".contains($0) }), let number = Double(digits),
+            number * (scale ?? 1) < 1e18
+        else { return nil }
+        return Int64((number * (scale ?? 1)).rounded())
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+internal import Glibc
+internal import HWDModel
+
+/// `hwctl capture`: checks its options and executes `hwctl-capture`, a program of its own, since no other needs PipeWire.
+package struct CaptureCommand: ParsableCommand {
+    /// The command's name and help.
+    package static let configuration = CommandConfiguration(
+        commandName: "capture",
+        abstract: "Record a source into a file that survives.",
+        discussion: """
+            EXAMPLES
+              hwctl capture --list
+              hwctl capture --source test --duration 10 test.mov
+              hwctl capture --source test --size 1920x1080 --frame-rate 60 --segment-time 10:00 talk.mov
+
+            Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
+            well; a second signal ends the program at once, and leaves a file that plays.
+
+            FILES
+            A recording has its name from its first byte on and grows by fragments of half a second: after a crash of this \
+            program, or of the machine, the file plays up to that, and hwctl repair finishes it. At the end it becomes a plain \
+            .mov or .mp4 in place. If the encoder's process dies, the session continues in another one and no frame is \
+            lost; if the daemon dies, or the disk becomes full, the file is finished with what was coded before.
+
+            FRAMES
+            If the encoder cannot keep up, 12 frames wait, and the next that arrives is dropped before it is coded: the frame \
+            before it stays longer, so what is recorded keeps its time. If more than 5 % are dropped in 5 s, a \
+            warning says so, and every other frame is left out evenly from then on.
+
+            In software a trial of about a second first chooses the slowest of x265's presets ultrafast, superfast and \
+            veryfast that is twice as fast as the recording; a line says which. --preset and --property X265Preset=NAME \
+            skip it.
+
+            RECEIPT
+            At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \
+            between two frames, and the duration; --json prints the same as a document. Causes:
+              queue     the encoder did not keep up
+              rate      left out to halve the rate
+              source    the source skipped numbers of frames
+              damaged   the source sent less than a frame
+              clock     a frame's time was not after that of the frame before
+              end       captured and not written, because the recording ended early
+
+            SOURCES
+              test      numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
+            number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second.
+            """)
+
+    @OptionGroup var arguments: CaptureArguments
+
+    /// Created by the parser.
+    package init() {}
+
+    /// Executes `hwctl-capture`.
+    package func run() throws {
+        try report {
+            let number = SiblingProgram.execute("hwctl-capture")
+            guard number == ENOENT else {
+                throw CommandFailure(
+                    .software, "hwctl-capture cannot be run: \(String(cString: strerror(number)))")
+            }
+            throw CommandFailure(
+                .unavailable,
+                "hwctl capture needs the program hwctl-capture beside hwctl or in ../libexec/hwdaemon: make install and the "
+                    + "package hwdaemon have it")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import HWDControlCommands
+
+/// What a source is asked for; it takes what is nearest, and its format says what that is.
+package struct CaptureRequest: Sendable {
+    /// The part of the name behind the kind and the colon; empty for a kind without parts.
+    package var part: String
+    package var width: Int?
+    package var height: Int?
+    package var rate: CaptureRate?
+
+    package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
+        (self.part, self.width, self.height, self.rate) = (part, width, height, rate)
+    }
+}
+
+/// A source as `--list` describes it.
+package struct CaptureListing: Encodable, Sendable {
+    /// What `--source` takes.
+    package var name: String
+    package var description: String
+    /// The formats of its frames, such as "NV12 1280x720 30".
+    package var formats: [String]
+    /// What is recorded of it, the first by default.
+    package var recorded: [String]
+
+    package init(name: String, description: String, formats: [String], recorded: [String] = ["hevc"]) {
+        (self.name, self.description, self.formats, self.recorded) = (name, description, formats, recorded)
+    }
+}
+
+/// A kind of source: the word before the colon of `--source`.
+package struct CaptureKind: Sendable {
+    package var name: String
+    /// Whether a part follows the name, as in `v4l2:/dev/video0`.
+    package var hasPart: Bool
+    package var list: @Sendable () throws(CommandFailure) -> [CaptureListing]
+    package var open: @Sendable (CaptureRequest) throws(CommandFailure) -> any CaptureSource
+
+    package init(
+        _ name: String, hasPart: Bool = false,
+        list: @escaping @Sendable () throws(CommandFailure) -> [CaptureListing],
+        open: @escaping @Sendable (CaptureRequest) throws(CommandFailure) -> any CaptureSource
+    ) {
+        (self.name, self.hasPart, self.list, self.open) = (name, hasPart, list, open)
+    }
+
+    /// The kind of a name of `--source`, and its part.
+    /// - Throws: `usage` for a name that no kind has.
+    package static func find(_ text: String, in kinds: [CaptureKind]) throws(CommandFailure) -> (CaptureKind, String) {
+        let pair = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let part = pair.count > 1 ? String(pair[1]) : ""
+        if let kind = kinds.first(where: { $0.name == pair[0] }), kind.hasPart == !part.isEmpty {
+            return (kind, part)
+        }
+        let names = kinds.map { $0.hasPart ? "\($0.name):…" : $0.name }.joined(separator: ", ")
+        throw CommandFailure(.usage, "there is no source '\(text)': \(names); hwctl capture --list has more about them")
+    }
+}
