@@ -459,7 +459,10 @@ if hasPipeWire {
             name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
         .target(
-            name: "HWDSoundInput", dependencies: ["CHWDPipeWire", "HWDCapturing", "HWDControlCommands"],
+            name: "HWDSoundInput",
+            dependencies: [
+                "CHWDPipeWire", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDTransport",
+            ],
             path: "Sources/Live/SoundInput", swiftSettings: common),
     ]
 }
