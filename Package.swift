@@ -464,6 +464,16 @@ if hasPipeWire {
                 "CHWDPipeWire", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDTransport",
             ],
             path: "Sources/Live/SoundInput", swiftSettings: common),
+        // For scripts/check-capture-sound.
+        .target(
+            name: "CHWDClickSource", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/ClickSource",
+            linkerSettings: [.linkedLibrary("pipewire-0.3"), .linkedLibrary("m")]),
+        .executableTarget(
+            name: "hwd-sound-tool",
+            dependencies: [
+                "CHWDClickSource", "HWDCaptureSound", "HWDCapturing", "HWDControlCommands", "HWDSoundInput", "HWMovies",
+            ],
+            path: "Tests/SoundTool", swiftSettings: common),
     ]
 }
 
