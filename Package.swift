@@ -304,7 +304,10 @@ let package = Package(
             path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
         .target(
             name: "HWDCapturing",
-            dependencies: ["HWClient", "HWDControlCommands", "HWDHEVC", "HWDModel", "HWDSystem", "HWDWire", "HWMovies"],
+            dependencies: [
+                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+                "HWMovies",
+            ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",

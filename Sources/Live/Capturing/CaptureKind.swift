@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDControlCommands
+internal import HWDModel
 
 /// What a source is asked for; it takes what is nearest, and its format says what that is.
 package struct CaptureRequest: Sendable {

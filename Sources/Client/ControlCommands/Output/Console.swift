@@ -206,6 +206,11 @@ package struct CommandFailure: Error {
         return CommandFailure(exitCode: exitCode, reason: "\(reason); \(rest)")
     }
 
+    /// The exit code of a failure whose line was printed, and no line.
+    package static func reported(_ failure: CommandFailure) -> CommandFailure {
+        CommandFailure(exitCode: failure.exitCode, reason: "")
+    }
+
     /// Files differ: 1, as of cmp(1).
     package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
 

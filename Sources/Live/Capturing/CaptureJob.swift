@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWClient
+package import HWDControlCommands
+internal import HWDModel
+internal import HWDSystem
+internal import HWDTransport
+internal import HWMovies
+
+/// One run of `hwctl capture`: source → queue → session → files.
+package final class CaptureJob {
+    /// Why a recording ends, as the receipt has it.
+    enum End {
+        case duration, signal, maxSize
+        case source(String)
+        case failure(CommandFailure)
+    }
+
+    private let arguments: CaptureArguments
+    private let name: String
+    private let source: any CaptureSource
+    private let copy: FrameCopy
+    private let plan: CaptureFiles.Plan
+    private let signals: SignalFD
+    private let epoll: Epoll
+    private var settings: CaptureSettings
+    private var receipt: CaptureReceipt
+
+    /// Signals of the terminal and of systemd.
+    static let signals = [SIGINT, SIGTERM, SIGHUP]
+
+    /// Opens the source and looks whether the file can be written.
+    package init(_ arguments: CaptureArguments, kinds: [CaptureKind]) throws {
+        // First, so that no thread takes a signal.
+        signals = try SignalFD(Self.signals)
+        epoll = try Epoll()
+        try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
+        self.arguments = arguments
+        (name, source) = try Self.source(arguments, kinds)
+        let file = arguments.file ?? ""
+        let format = source.format
+        guard let copy = FrameCopy(format) else {
+            throw CommandFailure(.badInput, "the frames of \(name) have a format that is not recorded")
+        }
+        self.copy = copy
+        settings = CaptureSettings(arguments, format, copy.format)
+        plan = CaptureFiles.Plan(
+            path: file, replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
+            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: settings.color)
+        receipt = CaptureReceipt(source: name, format)
+        try Self.check(plan)
+    }
+
+    private static func source(
+        _ arguments: CaptureArguments, _ kinds: [CaptureKind]
+    ) throws(CommandFailure) -> (String, any CaptureSource) {
+        let name = arguments.source ?? ""
+        let (kind, part) = try CaptureKind.find(name, in: kinds)
+        let size = arguments.pictureSize
+        let rate = arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) }
+        let request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
+        return (name, try kind.open(request))
+    }
+
+    /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.
+    private static func check(_ plan: CaptureFiles.Plan) throws(CommandFailure) {
+        let path = FileName.printable(plan.path)
+        let exists = !plan.isNumbered && access(FileName.bytes(plan.path), F_OK) == 0
+        guard !exists || plan.replaces else {
+            throw CommandFailure(.cannotCreate, "\(path) exists and is not replaced: -y replaces it")
+        }
+        let slash = plan.path.lastIndex(of: "/")
+        let folder = slash.map { plan.path[...$0] }.map(String.init) ?? "."
+        let target = exists ? plan.path : folder
+        guard access(FileName.bytes(target), exists ? W_OK : W_OK | X_OK) == 0 else {
+            throw CommandFailure(.cannotCreate, "\(path) cannot be created: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Records until the end, prints the receipt, and fails where the recording did.
+    package func run() throws {
+        let daemon = try Daemon.findAndReport(requiresHardware: arguments.hardware == .require)
+        var trial = CaptureTrial()
+        if !settings.hasSpeed, arguments.hardware != .require {
+            settings.preset = try trial.run(daemon, settings)
+        }
+        if try signals.next() != nil { throw CommandFailure.interrupted }
+        let session = try settings.session(daemon)
+        defer { session.invalidate() }
+        announce(session, trial)
+        let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
+        let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
+        let queue = try CaptureQueue(settings.format, copy, held: held, limit: limit)
+        let writer = try CaptureWriter(plan, wake: queue.wake)
+        let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
+        let recording = CaptureRecording(session, queue, writer, settings, segment: segment, limit: limit)
+        try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
+        try epoll.add(session.fileDescriptor, token: 2, events: .readable)
+        let end = record(recording)
+        let written = writer.finish()
+        recording.settle(written.frames)
+        receipt.add(queue.counts, written)
+        receipt.restarts = session.restartCount
+        try finish(end, written)
+    }
+
+    /// The loop: until the end, and until every frame that was taken is coded.
+    private func record(_ recording: CaptureRecording) -> End {
+        do {
+            try recording.prepare()
+            try source.start(recording.queue)
+            recording.start()
+        } catch { return .failure(CommandFailure(error)) }
+        Console.note("recording; Ctrl-C ends it")
+        var end: End?
+        do {
+            while end == nil {
+                _ = try epoll.wait(until: recording.deadline)
+                recording.queue.wake.clear()
+                if try signals.next() != nil { end = .signal }
+                try recording.step()
+                end = end ?? recording.end
+            }
+        } catch { end = .failure(CommandFailure(error)) }
+        source.stop()
+        do { if recording.isCoding { try recording.drain { try self.isSignaled() } } } catch {
+            // What ended the recording is what is reported.
+            if case .failure = end {} else { end = .failure(CommandFailure(error)) }
+        }
+        return end ?? .signal
+    }
+
+    /// Whether a second signal asks to end at once: the file is as after a crash.
+    private func isSignaled() throws -> Bool {
+        if try signals.next() != nil { _exit(130) }
+        return false
+    }
+
+    private func announce(_ session: CompressionSession, _ trial: CaptureTrial) {
+        let created = session.created
+        let isTried = !created.usingHardware && settings.preset != nil
+        receipt.encoder = CaptureReceipt.Encoder(
+            name: created.encoderID, isHardware: created.usingHardware, reason: created.fallbackReason,
+            preset: isTried ? settings.preset : nil, trial: isTried ? trial.speeds : [])
+        guard !created.usingHardware else { return Console.file("encoding in hardware: \(created.encoderID)") }
+        let rate = DecimalText.text(settings.rate, 2)
+        guard isTried, let preset = settings.preset else { return Console.file("encoding in software") }
+        let speeds = trial.speeds.map { "\($0.preset) \(DecimalText.text($0.framesPerSecond, 0))" }
+        let line = "encoding in software, preset \(preset): frames a second in a trial: \(speeds.joined(separator: ", "))"
+        let isSlow = (trial.speeds.first?.framesPerSecond ?? .infinity) < settings.rate
+        Console.file((isSlow ? "warning: this machine does not code \(rate) frames a second: " : "") + line)
+    }
+
+    /// Prints the receipt.
+    /// - Throws: why the recording failed.
+    private func finish(_ end: End, _ written: CaptureWriter.Result) throws {
+        var failure: CommandFailure?
+        switch end {
+        case .duration: receipt.endedBy = "duration"
+        case .signal: receipt.endedBy = "signal"
+        case .maxSize: receipt.endedBy = "max-size"
+        case .source(let reason): (receipt.endedBy, receipt.reason) = ("source", reason)
+        case .failure(let cause): failure = cause
+        }
+        failure = written.failure ?? failure
+        if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
+        guard !receipt.files.isEmpty else {
+            throw failure ?? CommandFailure(.noInput, "\(name) sent no frame: no file was written")
+        }
+        if failure == nil, let reason = receipt.reason { Console.file("the recording ends: \(reason)") }
+        for file in receipt.files where receipt.files.count > 1 {
+            Console.note("\(FileName.printable(file.file)): \(DecimalText.text(file.duration, 1)) s")
+        }
+        try receipt.print(json: arguments.json)
+        guard let failure else { return }
+        Console.error("\(failure.reason); the file has what was coded before")
+        throw CommandFailure.reported(failure)
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// The frames of a recording in the session, for one thread.
+final class CaptureRecording {
+    let queue: CaptureQueue
+    private let session: CompressionSession
+    private let writer: CaptureWriter
+    private let settings: CaptureSettings
+    /// Nanoseconds of a file, and of the recording; nil without an end.
+    private let segment: UInt64?
+    private let limit: UInt64?
+    /// When the file being written began, in nanoseconds of the recording.
+    private var segmentStart: UInt64 = 0
+    private var sent: UInt64 = 0
+    private var slots: [UInt64: FramePool.Slot] = [:]
+    /// Frames with which a file begins.
+    private var cuts: Set<UInt64> = []
+    /// The times of frames whose packets have not come, in nanoseconds, by their numbers.
+    private var times: [UInt64: UInt64] = [:]
+    private var lastTime: UInt64 = 0
+    private var isFailed = false
+    private var isCompleted = false
+    private var startTime = MonotonicTime.now
+    private var halvings = 0
+    private var lastPTS: Int64 = -1
+
+    private static let poolID: UInt32 = 1
+    /// Nanoseconds without a frame after which a source with a rate has failed.
+    private static let patience: UInt64 = 5_000_000_000
+    /// Nanoseconds after which the last frame of a source without a rate is recorded once more.
+    private static let repeatAfter: UInt64 = 1_000_000_000
+
+    init(
+        _ session: CompressionSession, _ queue: CaptureQueue, _ writer: CaptureWriter, _ settings: CaptureSettings,
+        segment: UInt64?, limit: UInt64?
+    ) {
+        (self.session, self.queue, self.writer, self.settings) = (session, queue, writer, settings)
+        (self.segment, self.limit) = (segment, limit)
+    }
+
+    /// Whether the session still codes what it has.
+    var isCoding: Bool { !isFailed && !isCompleted }
+
+    /// Opens the encoder, so that the first frame does not wait for it.
+    func prepare() throws(ClientError) {
+        try session.addPool(queue.pool, id: Self.poolID, sparing: max(0, session.created.maxFramesHeld ?? 0))
+        try session.prepare()
+    }
+
+    func start() { startTime = .now }
+
+    /// When `step` has something to do without an event.
+    var deadline: MonotonicTime {
+        // Packets wait in the session while the disk is slow.
+        .now + .milliseconds(writer.isReady ? 250 : 20)
+    }
+
+    /// Sends and receives what can be.
+    func step() throws {
+        repeatLast()
+        var isMoving = true
+        while isMoving {
+            isMoving = try receive()
+            while session.framesInFlight < session.created.maxFramesInFlight, let frame = queue.next() {
+                try send(frame)
+                isMoving = true
+            }
+        }
+        let counts = queue.counts.halvings
+        for halving in counts.dropFirst(halvings) {
+            Console.note(
+                "warning: more than 5 % of the frames were dropped in 5 s: one of \(halving.divisor) is recorded from "
+                    + "\(DecimalText.text(halving.time, 1)) s on")
+        }
+        halvings = counts.count
+    }
+
+    /// Records the last frame again where the source has sent nothing for a second.
+    private func repeatLast() {
+        guard settings.format.rate == nil, queue.origin != nil else { return }
+        let now = MonotonicTime.now.nanoseconds
+        if let origin = queue.origin, now > origin + lastTime + Self.repeatAfter { queue.repeatLast(at: now) }
+    }
+
+    private func send(_ frame: CaptureQueue.Frame) throws {
+        let pts = Int64(frame.time / 1000 * 9 / 100)
+        let number = sent
+        var flags: EncodeFrame.Flags = []
+        if let segment, frame.time >= segmentStart + segment {
+            // From a whole multiple, so that files do not drift.
+            segmentStart += (frame.time - segmentStart) / segment * segment
+            flags = .forceKeyFrame
+            cuts.insert(number)
+        }
+        let step = Int64((Double(CaptureFiles.timeScale) / settings.rate).rounded())
+        (slots[number], times[number]) = (frame.slot, frame.time)
+        sent += 1
+        lastTime = frame.time
+        lastPTS = max(pts, lastPTS + 1)
+        do throws(ClientError) {
+            try session.encode(
+                EncodeFrame(
+                    frameID: number, pts: lastPTS, duration: max(1, step), poolID: Self.poolID, flags: flags,
+                    layout: queue.copy.layout(at: frame.slot.offset)))
+        } catch {
+            isFailed = true
+            throw error
+        }
+    }
+
+    /// Takes what the session has; false where that is nothing.
+    @discardableResult private func receive(timeout: Duration = .zero) throws -> Bool {
+        var isMoving = false
+        while writer.isReady, !isCompleted {
+            let event: CompressionSession.Event?
+            do throws(ClientError) { event = try session.nextEvent(timeout: isMoving ? .zero : timeout) } catch {
+                isFailed = true
+                throw error
+            }
+            guard let event else { break }
+            isMoving = true
+            try take(event)
+        }
+        return isMoving
+    }
+
+    private func take(_ event: CompressionSession.Event) throws {
+        switch event {
+        case .formatDescription(let record): writer.configure(record)
+        case .frameReleased(let number):
+            if let slot = slots.removeValue(forKey: number) { queue.pool.release(slot) }
+        case .packet(let packet):
+            let description = packet.description
+            writer.append(
+                CaptureFiles.Packet(
+                    bytes: Array(packet.bytes), time: description.pts, decodeTime: description.dts,
+                    duration: description.duration, begins: cuts.remove(description.frameID) != nil))
+            times[description.frameID] = nil
+            try session.release(packet)
+        case .completed: isCompleted = true
+        }
+    }
+
+    /// Why the recording ends now; nil while it does not.
+    var end: CaptureJob.End? {
+        let written = writer.state
+        if let failure = written.failure { return .failure(failure) }
+        if written.isFull { return .maxSize }
+        let now = MonotonicTime.now.nanoseconds
+        switch queue.end {
+        case .duration: return .duration
+        case .changed(let format):
+            return .source("the frames of the source have another size or format (\(format.width)x\(format.height))")
+        case .source(.finished): return .source("the source has ended")
+        case .source(.gone(let reason)): return .source(reason)
+        case .source(.failed(let reason)): return .failure(CommandFailure(.ioError, reason))
+        case nil: break
+        }
+        if let limit, let origin = queue.origin, now > origin + limit + Self.repeatAfter { return .duration }
+        let last = max(queue.lastArrival, startTime.nanoseconds)
+        let isSilent = now > last + Self.patience && (settings.format.rate != nil || queue.origin == nil)
+        return isSilent ? .failure(CommandFailure(.ioError, "the source has sent nothing for 5 seconds")) : nil
+    }
+
+    /// Codes what was taken, after the source has stopped.
+    /// - Parameter isInterrupted: called between events.
+    func drain(_ isInterrupted: () throws -> Bool) throws {
+        if settings.format.rate == nil {
+            queue.repeatLast(at: min(MonotonicTime.now.nanoseconds, (queue.origin ?? 0) + (limit ?? .max / 2)))
+        }
+        var isComplete = false
+        while !isCompleted {
+            if try isInterrupted() { return }
+            let written = writer.state
+            if written.failure != nil || written.isFull { return }
+            while session.framesInFlight < session.created.maxFramesInFlight, let frame = queue.next() {
+                try send(frame)
+            }
+            if !isComplete, queue.isEmpty {
+                isComplete = true
+                do throws(ClientError) { try session.complete() } catch {
+                    isFailed = true
+                    throw error
+                }
+            }
+            try receive(timeout: .milliseconds(20))
+        }
+    }
+
+    /// Counts the frames that were taken and are in no file.
+    func settle(_ written: Int) {
+        let taken = Int(sent)
+        queue.abandon()
+        if taken > written { queue.lose(taken - written, at: times.values.min() ?? lastTime) }
+    }
+}

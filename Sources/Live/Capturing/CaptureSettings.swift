@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import HWClient
+package import HWDControlCommands
+internal import HWDExport
+package import HWDModel
+package import HWDWire
+package import HWMovies
+
+/// The session of a recording.
+package struct CaptureSettings: Sendable {
+    package let format: CaptureFormat
+    package let pixelFormat: PixelFormat
+    private let specification: [PropertyKey: PropertyValue]
+    private let asked: [PropertyKey: PropertyValue]
+    /// x265's preset that the trial has chosen.
+    package var preset: String?
+
+    package init(_ arguments: CaptureArguments, _ format: CaptureFormat, _ pixelFormat: PixelFormat) {
+        (self.format, self.pixelFormat) = (format, pixelFormat)
+        (specification, asked) = (arguments.specification, arguments.properties)
+    }
+
+    /// Frames per second; 30 for sources without a rate.
+    package var rate: Double { format.rate?.perSecond ?? 30 }
+
+    /// Whether the person has chosen how fast the encoder is.
+    package var hasSpeed: Bool { asked[.x265Preset] != nil || asked[.prioritizeSpeed] != nil }
+
+    /// The color of the coded pictures; nil where the source does not state it.
+    package var color: MovieColor? {
+        guard pixelFormat.isYCbCr else { return MovieColor(primaries: 1, transfer: 13, matrix: 1, isFullRange: false) }
+        guard let primaries = format.primaries, let transfer = format.transfer, let matrix = format.matrix else {
+            return nil
+        }
+        return MovieColor(primaries: primaries, transfer: transfer, matrix: matrix, isFullRange: format.isFullRange)
+    }
+
+    /// The parameters of Create.
+    package var parameters: CreateCompressionSession.Parameters {
+        var properties: [PropertyKey: PropertyValue] = [
+            .realTime: .bool(true), .allowFrameReordering: .bool(false), .maxKeyFrameIntervalDuration: .double(2),
+        ]
+        if let rate = format.rate, let numerator = Int32(exactly: rate.numerator),
+            let denominator = Int32(exactly: rate.denominator), let rate = Rational(numerator, denominator)
+        {
+            properties[.expectedFrameRate] = .string(rate.description)
+        }
+        if let color {
+            properties[.colorPrimaries] = .int(Int64(color.primaries))
+            properties[.transferFunction] = .int(Int64(color.transfer))
+            properties[.yCbCrMatrix] = .int(Int64(color.matrix))
+            if color.isFullRange == true { properties[.fullRangeVideo] = .bool(true) }
+        }
+        let rates: [PropertyKey] = [.averageBitRate, .quality, .qp]
+        if !rates.contains(where: { asked[$0] != nil }) {
+            let size = ExportPreset.Size(width: format.width, height: format.height)
+            properties[.averageBitRate] = .int(
+                ExportCatalogue.builtIn.rates.bitsPerSecond(
+                    size, frameRate: rate, bitDepth: pixelFormat.bitDepth > 8 ? 10 : 8))
+        }
+        if let preset { properties[.x265Preset] = .string(preset) }
+        properties.merge(asked) { _, asked in asked }
+        return CreateCompressionSession.Parameters(
+            width: format.width, height: format.height, pixelFormat: pixelFormat,
+            timeBase: Rational(1, Int32(CaptureFiles.timeScale)) ?? Rational(1), encoderSpecification: specification,
+            properties: properties)
+    }
+
+    /// A session, and a line about its encoder.
+    package func session(_ daemon: Daemon) throws(ClientError) -> CompressionSession {
+        try CompressionSession(daemon, parameters)
+    }
+}

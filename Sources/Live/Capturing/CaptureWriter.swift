@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import HWDControlCommands
+package import HWDTransport
+internal import Synchronization
+
+/// A thread that writes packets to files, so that the session never waits for the disk.
+package final class CaptureWriter: Sendable {
+    private enum Message: Sendable {
+        case configuration([UInt8])
+        case packet(CaptureFiles.Packet)
+    }
+
+    /// What was written.
+    package struct Result: Sendable {
+        package var reports: [CaptureFiles.Report] = []
+        package var frames = 0
+        /// Seconds between the two frames that are furthest apart.
+        package var longestGap = 0.0
+        /// Why nothing more is written.
+        package var failure: CommandFailure?
+        /// Whether the file has no room for more.
+        package var isFull = false
+    }
+
+    private let messages = WorkQueue<Message>(capacity: 8192)
+    private let waiting = Atomic<Int>(0)
+    private let result = Mutex(Result())
+    private let wake: EventFD
+    private let thread = Mutex<Thread?>(nil)
+
+    /// Bytes of packets that wait for the disk at most, beside one packet.
+    private static let greatestBacklog = 64 << 20
+
+    /// - Parameter wake: signaled when nothing more is written.
+    package init(_ plan: CaptureFiles.Plan, wake: EventFD) throws(SystemError) {
+        self.wake = wake
+        let started = try Thread.spawn(name: "writer") { [self] in run(plan) }
+        thread.withLock { $0 = started }
+    }
+
+    /// Whether more can be given: else the frames wait before they are coded.
+    package var isReady: Bool {
+        waiting.load(ordering: .relaxed) < Self.greatestBacklog && messages.count < messages.capacity - 64
+    }
+
+    package var state: Result { result.withLock { $0 } }
+
+    package func configure(_ record: [UInt8]) { _ = messages.push(.configuration(record)) }
+
+    package func append(_ packet: CaptureFiles.Packet) {
+        waiting.add(packet.bytes.count, ordering: .relaxed)
+        _ = messages.push(.packet(packet))
+    }
+
+    /// Writes all that was given, and finishes the file.
+    package func finish() -> Result {
+        messages.close()
+        let started = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        started?.join()
+        return state
+    }
+
+    private func run(_ plan: CaptureFiles.Plan) {
+        var files = CaptureFiles(plan)
+        loop: while true {
+            switch messages.pop() {
+            case .closed: break loop
+            case .timedOut: continue
+            case .element(let message): take(message, &files)
+            }
+        }
+        do throws(CommandFailure) { try files.finish() } catch { fail(error) }
+        result.withLock { result in
+            (result.reports, result.frames) = (files.reports, files.frames)
+            result.longestGap = Double(files.longestGap) / Double(CaptureFiles.timeScale)
+        }
+    }
+
+    private func take(_ message: Message, _ files: inout CaptureFiles) {
+        if case .packet(let packet) = message { waiting.subtract(packet.bytes.count, ordering: .relaxed) }
+        guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
+        do throws(CommandFailure) {
+            switch message {
+            case .configuration(let record): try files.configure(record)
+            case .packet(let packet):
+                guard try !files.append(packet) else { return }
+                result.withLock { $0.isFull = true }
+                wake.signal()
+            }
+        } catch { fail(error) }
+    }
+
+    private func fail(_ failure: CommandFailure) {
+        result.withLock { if $0.failure == nil { $0.failure = failure } }
+        wake.signal()
+    }
+}

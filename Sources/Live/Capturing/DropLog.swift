@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// Why a frame is not in the file.
+package enum DropCause: String, Encodable, CaseIterable, Sendable {
+    case queue, rate, source, damaged, clock, end
+}
+
+/// The frames that were dropped, with times and causes.
+package struct DropLog: Sendable {
+    /// Frames that were dropped one after another, for one cause.
+    package struct Drop: Encodable, Hashable, Sendable {
+        /// Seconds of the recording.
+        package var time: Double
+        package var frames: Int
+        package var cause: DropCause
+        /// The source's own word for the cause.
+        package var detail: String?
+
+        enum CodingKeys: String, CodingKey {
+            case frames, cause, detail
+            case time = "time_s"
+        }
+    }
+
+    package private(set) var drops: [Drop] = []
+    package private(set) var counts: [DropCause: Int] = [:]
+    /// Whether drops have no entry of their own, because there are too many.
+    package private(set) var isCut = false
+    private var last: Double?
+
+    /// The most entries.
+    private static let limit = 10_000
+
+    package init() {}
+
+    package var total: Int { counts.values.reduce(0, +) }
+
+    /// - Parameters:
+    ///   - time: in seconds of the recording.
+    ///   - period: seconds of a frame: what follows within one and a half continues an entry.
+    package mutating func add(
+        _ frames: Int, at time: Double, _ cause: DropCause, detail: String? = nil, period: Double = 0
+    ) {
+        counts[cause, default: 0] += frames
+        defer { last = time }
+        if let last, let index = drops.indices.last, drops[index].cause == cause, drops[index].detail == detail,
+            time - last <= period * 1.5
+        {
+            drops[index].frames += frames
+        } else if drops.count < Self.limit {
+            drops.append(Drop(time: (time * 1000).rounded() / 1000, frames: frames, cause: cause, detail: detail))
+        } else {
+            isCut = true
+        }
+    }
+}
