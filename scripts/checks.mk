@@ -23,6 +23,9 @@ check-simulator: deps ## the simulated driver's own tests, under sanitizers
 check-play: debug ## hwctl play in windows of headless weston and sway, where they are installed
 	@$(SCRIPT)
 
+check-capture: debug ## hwctl capture while its encoder, its daemon and itself are killed, and on a full disk
+	@$(SCRIPT)
+
 check-sample: debug ## an app that uses the libraries as a package
 	@$(SCRIPT)
 

@@ -1,2 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDCapturing
+import HWDControlCommands
+import HWDModel
 import Testing
+
+/// Bytes that a test allocates for planes.
+final class Planes {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(_ count: Int) {
+        bytes = .allocate(byteCount: count, alignment: 64)
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    deinit { bytes.deallocate() }
+
+    func plane(_ range: Range<Int>, stride: Int) -> CapturePlane {
+        CapturePlane(UnsafeRawBufferPointer(rebasing: bytes[range]), stride: stride)
+    }
+}
+
+struct TestSourceTests {
+    @Test(arguments: [(64, 64), (640, 360), (1921, 1081)], [0, 1, 0xDEAD_BEEF, UInt32.max])
+    func picturesHaveTheirNumber(size: (Int, Int), number: UInt32) {
+        let picture = TestPicture(width: size.0, height: size.1)
+        let luma = Planes(size.0 * size.1)
+        let chroma = Planes((size.0 + 1) / 2 * 2 * ((size.1 + 1) / 2))
+        picture.paint(number, flashes: true, luma: luma.bytes, chroma: chroma.bytes)
+        var read: UInt32 = 0
+        for row in 0..<4 {
+            for column in 0..<8 {
+                let (x, y) = (column * picture.block + picture.block / 2, row * picture.block + picture.block / 2)
+                read = read << 1 | (luma.bytes[y * size.0 + x] > 128 ? 1 : 0)
+            }
+        }
+        #expect(read == number)
+        #expect(luma.bytes[size.0 - 1] == 235)
+        #expect(chroma.bytes.allSatisfy { $0 == 128 })
+        // Pictures move.
+        let other = Planes(size.0 * size.1)
+        picture.paint(number &+ 1, flashes: true, luma: other.bytes, chroma: chroma.bytes)
+        let middle = size.1 / 2 * size.0 + size.0 / 2
+        #expect(other.bytes[middle] != luma.bytes[middle])
+    }
+
+    @Test func namesOfSourcesAreFound() throws {
+        let camera = CaptureKind("camera", hasPart: true, list: { [] }, open: TestSource.kind.open)
+        let kinds = [TestSource.kind, camera]
+        #expect(try CaptureKind.find("test", in: kinds).0.name == "test")
+        #expect(try CaptureKind.find("camera:/dev/video0:1", in: kinds).1 == "/dev/video0:1")
+        for name in ["", "tests", "camera", "camera:", "test:1", ":"] {
+            let failure = #expect(throws: CommandFailure.self, "\(name)") {
+                try CaptureKind.find(name, in: kinds)
+            }
+            #expect(failure?.exitCode == ExitStatus.usage.rawValue)
+        }
+    }
+
+    @Test func numbersPrecedeTheSuffix() {
+        var plan = CaptureFiles.Plan(path: "a/talk.mov", replaces: false, isNumbered: true, maxSize: nil, color: nil)
+        #expect(plan.name(1) == "a/talk-001.mov")
+        #expect(plan.name(1000) == "a/talk-1000.mov")
+        plan.isNumbered = false
+        #expect(plan.name(7) == "a/talk.mov")
+    }
+
+    @Test(arguments: [("500M", 500_000_000), ("4g", 4_000_000_000), ("1.5k", 1500), ("12", 12)])
+    func sizesHaveSuffixes(text: String, bytes: Int64) { #expect(CaptureArguments.bytes(text) == bytes) }
+
+    @Test(arguments: ["", "M", "-1", "1e5", "1MB", "nan", "999999999999T"])
+    func otherSizesAreRefused(text: String) { #expect(CaptureArguments.bytes(text) == nil) }
+}

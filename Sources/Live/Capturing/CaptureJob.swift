@@ -148,7 +148,7 @@ package final class CaptureJob {
         let speeds = trial.speeds.map { "\($0.preset) \(DecimalText.text($0.framesPerSecond, 0))" }
         let line = "encoding in software, preset \(preset): frames a second in a trial: \(speeds.joined(separator: ", "))"
         let isSlow = (trial.speeds.first?.framesPerSecond ?? .infinity) < settings.rate
-        Console.file((isSlow ? "warning: this machine does not code \(rate) frames a second: " : "") + line)
+        Console.file((isSlow ? "warning: the trial coded fewer than \(rate) frames a second: " : "") + line)
     }
 
     /// Prints the receipt.
