@@ -305,14 +305,16 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
-                "HWMovies",
+                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC", "HWDMetadata",
+                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
-            path: "Sources/Live/CaptureProgram", swiftSettings: common),
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser]
+                + (hasPipeWire ? ["HWDSoundInput"] : []),
+            path: "Sources/Live/CaptureProgram",
+            swiftSettings: common + (hasPipeWire ? [.define("SOUND_INPUT")] : [])),
 
         .target(
             name: "HWDCaptureSound",

@@ -3,6 +3,10 @@ internal import ArgumentParser
 internal import HWDCapturing
 internal import HWDControlCommands
 
+#if SOUND_INPUT
+    internal import HWDSoundInput
+#endif
+
 /// `hwctl-capture`: `hwctl` executes it for `hwctl capture`.
 @main
 struct HWCtlCapture: ParsableCommand {
@@ -12,6 +16,21 @@ struct HWCtlCapture: ParsableCommand {
     /// The kinds of sources of this build.
     static var kinds: [CaptureKind] { [TestSource.kind] }
 
+    /// Where sound comes from in this build; nil without PipeWire.
+    static var sound: CaptureSoundKind? {
+        #if SOUND_INPUT
+            CaptureSoundKind(
+                list: { () throws(CommandFailure) in
+                    try PipeWireSound.list().map {
+                        CaptureSoundListing(name: $0.name, description: $0.description, isMonitor: $0.isMonitor)
+                    }
+                },
+                open: { (name) throws(CommandFailure) in try PipeWireSound(PipeWireSound.Node(name)) })
+        #else
+            nil
+        #endif
+    }
+
     struct Capture: ParsableCommand {
         static let configuration = CaptureCommand.configuration
 
@@ -20,9 +39,9 @@ struct HWCtlCapture: ParsableCommand {
         func run() throws {
             try report {
                 if arguments.list {
-                    try CaptureList(HWCtlCapture.kinds).print(json: arguments.json)
+                    try CaptureList(HWCtlCapture.kinds, sound: HWCtlCapture.sound).print(json: arguments.json)
                 } else {
-                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds).run()
+                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds, sound: HWCtlCapture.sound).run()
                 }
             }
         }
