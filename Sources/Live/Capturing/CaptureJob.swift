@@ -2,6 +2,7 @@
 internal import Glibc
 internal import HWClient
 package import HWDControlCommands
+internal import HWDCaptureSound
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
