@@ -319,7 +319,7 @@ let package = Package(
         .target(
             name: "HWDCaptureSound",
             dependencies: [
-                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVWriting", "HWDMetadata",
                 "HWMovies",
             ],
             path: "Sources/Live/CaptureSound", swiftSettings: common + optimizedSwift),

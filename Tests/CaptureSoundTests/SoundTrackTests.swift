@@ -147,7 +147,8 @@ import Testing
         let length = Int((end * Double(recording.rate)).rounded())
         #expect(recording.duration == Int64(length), sourceLocation: location)
         // FFmpeg decodes the last packet whole.
-        #expect((length..<length + recording.packetSize).contains(recording.samples.count), sourceLocation: location)
+        #expect(
+            (length..<length + recording.packetSize).contains(recording.samples.count), sourceLocation: location)
     }
 
     @Test(
@@ -174,7 +175,9 @@ import Testing
         let step = 1 / (48_000 * (1 + drift / 1e6))
         let expected = Self.expected(0..<10).filter { !lost.contains(Int(($0 + 0.2) / step) / Source.size) }
         Self.check(recording, expected, within: 0.004)
-        #expect(recording.receipt.gaps.count == 4 && recording.receipt.gaps.allSatisfy { $0.cause == SoundGap.Cause.lost })
+        #expect(
+            recording.receipt.gaps.count == 4
+                && recording.receipt.gaps.allSatisfy { $0.cause == SoundGap.Cause.lost })
         #expect(abs(recording.receipt.silence - 5 * Double(Source.size) / 48_000) < 0.006)
         #expect(recording.receipt.greatestCorrection <= 1000)
         for (gap, number) in zip(recording.receipt.gaps, [30, 100, 150, 300]) {

@@ -53,7 +53,9 @@ enum SoundTool {
         try recorder.end(track: number, at: track.duration)
         try recorder.finish()
         let receipt = track.receipt
-        print(begin, receipt.silence, receipt.drift, receipt.greatestCorrection, sink.shares.exact, sink.shares.buffers)
+        print(
+            begin, receipt.silence, receipt.drift, receipt.greatestCorrection, sink.shares.exact,
+            sink.shares.buffers)
         for gap in receipt.gaps { print("gap", gap.time, gap.seconds, gap.cause.rawValue) }
     }
 

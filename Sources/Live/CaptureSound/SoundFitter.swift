@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDLibAV
-internal import HWDLibAVReading
 internal import HWDMetadata
 
 /// Samples on their way to an encoder: resampled by a ratio that may change, in the encoder's format, in frames of its size.
@@ -51,7 +50,7 @@ final class SoundFitter {
         guard code >= 0 else {
             throw MediaError(
                 .unsupported,
-                LibAVLog.explain("the sound cannot be resampled: \(MediaError.text(ofLibAV: code))"))
+                LibAVLog.explain(LibAVError("the sound cannot be resampled", code).description))
         }
     }
 
@@ -104,8 +103,9 @@ final class SoundFitter {
             let part = min(rest, Self.part)
             rest -= part
             try prepare(part)
-            UnsafeMutableRawBufferPointer(start: source.pointee.data.0, count: part * channels * 4).initializeMemory(
-                as: UInt8.self, repeating: 0)
+            UnsafeMutableRawBufferPointer(start: source.pointee.data.0, count: part * channels * 4)
+                .initializeMemory(
+                    as: UInt8.self, repeating: 0)
             try convert(keep)
         }
     }
@@ -165,6 +165,6 @@ final class SoundFitter {
 
     private func check(_ code: Int32) throws(MediaError) {
         guard code < 0 else { return }
-        throw MediaError(.io, LibAVLog.explain("the sound cannot be converted: \(MediaError.text(ofLibAV: code))"))
+        throw MediaError(.io, LibAVLog.explain(LibAVError("the sound cannot be converted", code).description))
     }
 }

@@ -211,8 +211,9 @@ package final class SoundTrack: @unchecked Sendable {
         return try encode(isLast: false)
     }
 
-    /// The rest of the packets, of a movie that ends at a time: what is heard later is left out, and silence fills what is
-    /// missing. Nothing may be called after this.
+    /// The rest of the packets, of a movie that ends at a time.
+    ///
+    /// What is heard later is left out, and silence fills what is missing. Nothing may be called after this.
     /// - Throws: as `packets`.
     package func finish(at time: UInt64) throws(MediaError) -> [WrittenPacket] {
         guard let begin = shared.withLock({ $0.begin }) else { return [] }

@@ -126,14 +126,16 @@ package struct CaptureReceipt: Encodable {
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "
                 + "\(losses), longest gap \(DecimalText.text(longestGap * 1000, 0)) ms")
         if let sound {
-            let silence = sound.silence < 0.0005 ? "none lost" : "\(DecimalText.text(sound.silence, 3)) s of silence"
+            let silence =
+                sound.silence < 0.0005 ? "none lost" : "\(DecimalText.text(sound.silence, 3)) s of silence"
             let first = sound.gaps.prefix(8).map {
                 "\(DecimalText.text($0.seconds, 3)) s at \(DecimalText.text($0.time, 1)) s (\($0.cause))"
             }
             let rest = sound.gaps.count > 8 ? ", …" : ""
             let gaps = sound.silence < 0.0005 ? "" : ": \(first.joined(separator: ", "))\(rest)"
             try Console.result(
-                "sound: \(FileName.printable(sound.source)), drift \(DecimalText.text(sound.drift, 0)) ppm, \(silence)\(gaps)")
+                "sound: \(FileName.printable(sound.source)), drift \(DecimalText.text(sound.drift, 0)) ppm, \(silence)\(gaps)"
+            )
         }
         for cause in DropCause.allCases {
             let entries = drops.filter { $0.cause == cause }

@@ -50,7 +50,8 @@ package final class PipeWireSound: CaptureSoundSource, @unchecked Sendable {
             guard let found = try Self.list().first(where: { $0.name == name }) else {
                 throw CommandFailure(
                     .noInput,
-                    "PipeWire has no sound from a node '\(FileName.printable(name))': hwctl capture --list has the names")
+                    "PipeWire has no sound from a node '\(FileName.printable(name))': hwctl capture --list has the names"
+                )
             }
             isMonitor = found.isMonitor
         }

@@ -21,7 +21,8 @@ package struct CaptureArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The sound: default (the standard microphone), monitor (what is played), a name of --list, or none, which is "
-                + "the default; of the source test: test (clicks with its flashes), its default.", valueName: "source"))
+                + "the default; of the source test: test (clicks with its flashes), its default.",
+            valueName: "source"))
     package var audio: String?
 
     @Option(help: "The codec of the sound.")
