@@ -307,8 +307,8 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
-                "HWMovies",
+                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC", "HWDMetadata",
+                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
@@ -325,8 +325,16 @@ let package = Package(
             name: "hwctl-capture",
             dependencies: [
                 "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources", argumentParser,
-            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            ] + (hasPipeWire ? ["HWDPipeWireVideo", "HWDSoundInput"] : []),
             path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
+
+        .target(
+            name: "HWDCaptureSound",
+            dependencies: [
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVWriting", "HWDMetadata",
+                "HWMovies",
+            ],
+            path: "Sources/Live/CaptureSound", swiftSettings: common + optimizedSwift),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -427,6 +435,9 @@ let package = Package(
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"],
             swiftSettings: common),
         .testTarget(
+            name: "CaptureSoundTests", dependencies: ["HWDCaptureSound", "HWDEdits", "HWMovies"],
+            swiftSettings: common + optimizedSwift),
+        .testTarget(
             name: "CaptureTests",
             dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
             swiftSettings: common),
@@ -496,6 +507,22 @@ if hasPipeWire {
         .executableTarget(
             name: "hwd-pipewire-camera", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/PipeWireCamera",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDSoundInput",
+            dependencies: [
+                "CHWDPipeWire", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDTransport",
+            ],
+            path: "Sources/Live/SoundInput", swiftSettings: common),
+        // For scripts/check-capture-sound.
+        .target(
+            name: "CHWDClickSource", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/ClickSource",
+            linkerSettings: [.linkedLibrary("pipewire-0.3"), .linkedLibrary("m")]),
+        .executableTarget(
+            name: "hwd-sound-tool",
+            dependencies: [
+                "CHWDClickSource", "HWDCaptureSound", "HWDCapturing", "HWDControlCommands", "HWDSoundInput", "HWMovies",
+            ],
+            path: "Tests/SoundTool", swiftSettings: common),
     ]
 }
 

@@ -5,6 +5,7 @@ internal import HWDControlCommands
 internal import HWDVideoSources
 #if PIPEWIRE
     internal import HWDPipeWireVideo
+    internal import HWDSoundInput
 #endif
 
 /// `hwctl-capture`: `hwctl` executes it for `hwctl capture`.
@@ -22,6 +23,21 @@ struct HWCtlCapture: ParsableCommand {
         return kinds
     }
 
+    /// Where sound comes from in this build; nil without PipeWire.
+    static var sound: CaptureSoundKind? {
+        #if PIPEWIRE
+            CaptureSoundKind(
+                list: { () throws(CommandFailure) in
+                    try PipeWireSound.list().map {
+                        CaptureSoundListing(name: $0.name, description: $0.description, isMonitor: $0.isMonitor)
+                    }
+                },
+                open: { (name) throws(CommandFailure) in try PipeWireSound(PipeWireSound.Node(name)) })
+        #else
+            nil
+        #endif
+    }
+
     struct Capture: ParsableCommand {
         static let configuration = CaptureCommand.configuration
 
@@ -30,9 +46,9 @@ struct HWCtlCapture: ParsableCommand {
         func run() throws {
             try report {
                 if arguments.list {
-                    try CaptureList(HWCtlCapture.kinds).print(json: arguments.json)
+                    try CaptureList(HWCtlCapture.kinds, sound: HWCtlCapture.sound).print(json: arguments.json)
                 } else {
-                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds).run()
+                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds, sound: HWCtlCapture.sound).run()
                 }
             }
         }
