@@ -235,7 +235,7 @@ static int answer(unsigned long request, void *argument) {
             return 0;
         }
         a->type = V4L2_FRMSIZE_TYPE_DISCRETE;
-        const bool has = is_evil("endless") ? snprintf(text, TEXT, "%ux480", 640 + a->index) > 0
+        const bool has = is_evil("endless") ? snprintf(text, TEXT, "%ux480", 640 + 2 * a->index) > 0
                                             : item("sizes", "640x480", a->index, text) != NULL;
         if (!has || sscanf(text, "%ux%u", &a->discrete.width, &a->discrete.height) != 2) return set_error(EINVAL);
         return 0;
@@ -292,7 +292,7 @@ static int answer(unsigned long request, void *argument) {
         const int index = camera.done[0];
         memmove(camera.done, camera.done + 1, (size_t)--camera.filled * sizeof *camera.done);
         *a = camera.buffers[index];
-        a->index = is_evil("index") ? 1000 : is_evil("same") ? 0 : (uint32_t)index;
+        a->index = is_evil("index") ? 1000 : (uint32_t)index;
         return 0;
     }
     case VIDIOC_STREAMON:
