@@ -233,7 +233,8 @@ static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
     pthread_mutex_unlock(&video->lock);
 }
 
-// Hands on a buffer's picture; false for one without a picture, such as one that only moves a pointer. The lock is held.
+// Hands on a buffer's picture; false for one that is not usable, and without a picture, such as one that only moves a pointer. The
+// lock is held.
 static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
     struct spa_buffer *content = buffer->buffer;
     hwd_pw_video_frame frame = {0};
@@ -267,8 +268,7 @@ static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
     }
     if (!video->is_told) video->events.formatted(video->events.context, &video->format);
     video->is_told = true;
-    video->events.frame(video->events.context, &frame);
-    return true;
+    return video->events.frame(video->events.context, &frame);
 }
 
 static void on_process(void *data) {
