@@ -322,7 +322,7 @@ let package = Package(
         .executableTarget(
             name: "hwctl-capture",
             dependencies: [
-                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources", argumentParser,
+                "HWDCapturing", "HWDControlCommands", "HWDVideoSources", argumentParser,
             ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
             path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
 

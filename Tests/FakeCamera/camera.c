@@ -204,10 +204,9 @@ static int set_error(int number) {
     return -1;
 }
 
-static int answer(unsigned long request, void *argument) {
+// What it is and has.
+static int describe(unsigned long request, void *argument) {
     char text[TEXT];
-    advance();
-    if (is_unplugged()) return set_error(ENODEV);
     switch (request) {
     case VIDIOC_QUERYCAP: {
         struct v4l2_capability *a = argument;
@@ -247,6 +246,13 @@ static int answer(unsigned long request, void *argument) {
         a->discrete = (struct v4l2_fract){is_evil("rates") ? 0 : 1, number_option("rate", 30)};
         return 0;
     }
+    default: return set_error(ENOTTY);
+    }
+}
+
+// What it is set to.
+static int set(unsigned long request, void *argument) {
+    switch (request) {
     case VIDIOC_S_FMT: {
         struct v4l2_format *a = argument;
         if (is_evil("busy")) return set_error(EBUSY);
@@ -265,6 +271,14 @@ static int answer(unsigned long request, void *argument) {
         a->parm.capture.timeperframe = (struct v4l2_fract){1, number_option("rate", 30)};
         return is_evil("rates") ? set_error(ENOTTY) : 0;
     }
+    default: return describe(request, argument);
+    }
+}
+
+static int answer(unsigned long request, void *argument) {
+    advance();
+    if (is_unplugged()) return set_error(ENODEV);
+    switch (request) {
     case VIDIOC_REQBUFS: {
         struct v4l2_requestbuffers *a = argument;
         camera.count = a->count > BUFFERS ? BUFFERS : (int)a->count;
@@ -304,7 +318,7 @@ static int answer(unsigned long request, void *argument) {
         camera.streams = false;
         camera.queued = camera.filled = 0;
         return 0;
-    default: return set_error(ENOTTY);
+    default: return set(request, argument);
     }
 }
 

@@ -192,7 +192,7 @@ package final class CameraSource: CaptureSource {
                     return (false, .failed("\(device.path) sends \(what), which cannot be recorded"))
                 }
             case .coded(let codec):
-                if let isKeyFrame = CodedUnit.isKeyFrame(bytes, codec) {
+                if let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) {
                     loop.sink.coded(
                         bytes, isKeyFrame: isKeyFrame, at: time, sequence: loop.clock.number(number, bits: 32))
                 } else {

@@ -2,7 +2,7 @@
 internal import HWDCapturing
 
 /// What an access unit in Annex B says of itself.
-enum CodedUnit {
+enum CapturedUnit {
     /// Whether a decoder can begin with it: an IDR picture of H.264 (H.264 table 7-1), or an IRAP picture of HEVC (H.265 table 7-1).
     ///
     /// nil where it has no picture at all.
