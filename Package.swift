@@ -324,7 +324,7 @@ let package = Package(
         .executableTarget(
             name: "hwctl-capture",
             dependencies: [
-                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources", argumentParser,
+                "HWDCapturing", "HWDControlCommands", "HWDVideoSources", argumentParser,
             ] + (hasPipeWire ? ["HWDPipeWireVideo", "HWDSoundInput"] : []),
             path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
 

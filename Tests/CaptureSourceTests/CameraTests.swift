@@ -58,7 +58,6 @@ import Testing
         ("busy", "failure 75 /fake/video0 does not take NV12: another program uses the camera"),
         ("forbidden", "failure 77 /fake/video0 cannot be opened: Permission denied"),
         ("index", "ended failed /fake/video0 answers with a buffer that it does not have"),
-        ("same", "ended failed /fake/video0 answers with a buffer that it does not have"),
         ("bytes", "ended failed /fake/video0 sent no picture for"),
     ])
     func liesAreRefused(way: String, line: String) throws {

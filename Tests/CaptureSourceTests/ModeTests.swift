@@ -54,7 +54,7 @@ import Testing
 
     @Test func keyFramesByTheirUnits() {
         func isKey(_ bytes: [UInt8], _ codec: CaptureCodec) -> Bool? {
-            bytes.withUnsafeBytes { AnnexB.isKeyFrame($0, codec) }
+            bytes.withUnsafeBytes { CapturedUnit.isKeyFrame($0, codec) }
         }
         #expect(isKey([0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 9], .h264) == true)
         #expect(isKey([0, 0, 0, 1, 9, 0xf0, 0, 0, 1, 0x41, 9], .h264) == false)

@@ -204,10 +204,9 @@ static int set_error(int number) {
     return -1;
 }
 
-static int answer(unsigned long request, void *argument) {
+// What it is and has.
+static int describe(unsigned long request, void *argument) {
     char text[TEXT];
-    advance();
-    if (is_unplugged()) return set_error(ENODEV);
     switch (request) {
     case VIDIOC_QUERYCAP: {
         struct v4l2_capability *a = argument;
@@ -235,7 +234,7 @@ static int answer(unsigned long request, void *argument) {
             return 0;
         }
         a->type = V4L2_FRMSIZE_TYPE_DISCRETE;
-        const bool has = is_evil("endless") ? snprintf(text, TEXT, "%ux480", 640 + a->index) > 0
+        const bool has = is_evil("endless") ? snprintf(text, TEXT, "%ux480", 640 + 2 * a->index) > 0
                                             : item("sizes", "640x480", a->index, text) != NULL;
         if (!has || sscanf(text, "%ux%u", &a->discrete.width, &a->discrete.height) != 2) return set_error(EINVAL);
         return 0;
@@ -247,6 +246,13 @@ static int answer(unsigned long request, void *argument) {
         a->discrete = (struct v4l2_fract){is_evil("rates") ? 0 : 1, number_option("rate", 30)};
         return 0;
     }
+    default: return set_error(ENOTTY);
+    }
+}
+
+// What it is set to.
+static int set(unsigned long request, void *argument) {
+    switch (request) {
     case VIDIOC_S_FMT: {
         struct v4l2_format *a = argument;
         if (is_evil("busy")) return set_error(EBUSY);
@@ -265,6 +271,14 @@ static int answer(unsigned long request, void *argument) {
         a->parm.capture.timeperframe = (struct v4l2_fract){1, number_option("rate", 30)};
         return is_evil("rates") ? set_error(ENOTTY) : 0;
     }
+    default: return describe(request, argument);
+    }
+}
+
+static int answer(unsigned long request, void *argument) {
+    advance();
+    if (is_unplugged()) return set_error(ENODEV);
+    switch (request) {
     case VIDIOC_REQBUFS: {
         struct v4l2_requestbuffers *a = argument;
         camera.count = a->count > BUFFERS ? BUFFERS : (int)a->count;
@@ -292,7 +306,7 @@ static int answer(unsigned long request, void *argument) {
         const int index = camera.done[0];
         memmove(camera.done, camera.done + 1, (size_t)--camera.filled * sizeof *camera.done);
         *a = camera.buffers[index];
-        a->index = is_evil("index") ? 1000 : is_evil("same") ? 0 : (uint32_t)index;
+        a->index = is_evil("index") ? 1000 : (uint32_t)index;
         return 0;
     }
     case VIDIOC_STREAMON:
@@ -304,7 +318,7 @@ static int answer(unsigned long request, void *argument) {
         camera.streams = false;
         camera.queued = camera.filled = 0;
         return 0;
-    default: return set_error(ENOTTY);
+    default: return set(request, argument);
     }
 }
 

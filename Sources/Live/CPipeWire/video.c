@@ -15,82 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-// MARK: Nodes
-
-struct listing {
-    void (*found)(void *, const hwd_pw_node *);
-    void *context;
-    struct pw_main_loop *loop;
-    int sync, result;
-};
-
-static void on_global(
-    void *data, uint32_t id, uint32_t permissions, const char *type, uint32_t version, const struct spa_dict *properties) {
-    (void)permissions, (void)version;
-    struct listing *listing = data;
-    if (strcmp(type, PW_TYPE_INTERFACE_Node) != 0 || !properties) return;
-    const char *class = spa_dict_lookup(properties, PW_KEY_MEDIA_CLASS);
-    if (!class || (strcmp(class, "Video/Source") != 0 && strcmp(class, "Stream/Output/Video") != 0)) return;
-    const char *serial = spa_dict_lookup(properties, PW_KEY_OBJECT_SERIAL);
-    const hwd_pw_node node = {
-        id, serial ? strtoull(serial, NULL, 10) : id, spa_dict_lookup(properties, PW_KEY_NODE_NAME),
-        spa_dict_lookup(properties, PW_KEY_NODE_DESCRIPTION)};
-    listing->found(listing->context, &node);
-}
-
-static void on_done(void *data, uint32_t id, int sequence) {
-    struct listing *listing = data;
-    if (id != PW_ID_CORE || sequence != listing->sync) return;
-    listing->result = 0;
-    pw_main_loop_quit(listing->loop);
-}
-
-static void on_core_error(void *data, uint32_t id, int sequence, int result, const char *message) {
-    (void)sequence, (void)message;
-    struct listing *listing = data;
-    if (id != PW_ID_CORE) return;
-    listing->result = result;
-    pw_main_loop_quit(listing->loop);
-}
-
-static void on_timeout(void *data, uint64_t count) {
-    (void)count;
-    pw_main_loop_quit(((struct listing *)data)->loop);
-}
-
-int hwd_pw_video_list(void (*found)(void *, const hwd_pw_node *), void *context) {
-    static const struct pw_registry_events registry_events = {PW_VERSION_REGISTRY_EVENTS, .global = on_global};
-    static const struct pw_core_events core_events = {
-        PW_VERSION_CORE_EVENTS, .done = on_done, .error = on_core_error};
-    if (!hwd_pipewire_prepare()) return -ENOMEM;
-    struct listing listing = {found, context, pw_main_loop_new(NULL), 0, -ETIMEDOUT};
-    if (!listing.loop) return -ENOMEM;
-    struct pw_loop *loop = pw_main_loop_get_loop(listing.loop);
-    struct pw_context *connection = pw_context_new(loop, NULL, 0);
-    struct pw_core *core = connection ? pw_context_connect(connection, NULL, 0) : NULL;
-    if (!core) {
-        listing.result = -EHOSTDOWN;
-    } else {
-        struct spa_hook core_hook = {0}, registry_hook = {0};
-        pw_core_add_listener(core, &core_hook, &core_events, &listing);
-        struct pw_registry *registry = pw_core_get_registry(core, PW_VERSION_REGISTRY, 0);
-        pw_registry_add_listener(registry, &registry_hook, &registry_events, &listing);
-        listing.sync = pw_core_sync(core, PW_ID_CORE, 0);
-        struct spa_source *timer = pw_loop_add_timer(loop, on_timeout, &listing);
-        struct timespec limit = {5, 0};
-        pw_loop_update_timer(loop, timer, &limit, NULL, false);
-        pw_main_loop_run(listing.loop);
-        spa_hook_remove(&registry_hook);
-        spa_hook_remove(&core_hook);
-        pw_proxy_destroy((struct pw_proxy *)registry);
-        pw_loop_destroy_source(loop, timer);
-        pw_core_disconnect(core);
-    }
-    if (connection) pw_context_destroy(connection);
-    pw_main_loop_destroy(listing.loop);
-    return listing.result;
-}
-
 // MARK: Formats
 
 static const struct {
@@ -233,7 +157,8 @@ static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
     pthread_mutex_unlock(&video->lock);
 }
 
-// Hands on a buffer's picture; false for one without a picture, such as one that only moves a pointer. The lock is held.
+// Hands on a buffer's picture; false for one that is not usable, and without a picture, such as one that only moves a pointer. The
+// lock is held.
 static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
     struct spa_buffer *content = buffer->buffer;
     hwd_pw_video_frame frame = {0};
@@ -267,8 +192,7 @@ static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
     }
     if (!video->is_told) video->events.formatted(video->events.context, &video->format);
     video->is_told = true;
-    video->events.frame(video->events.context, &frame);
-    return true;
+    return video->events.frame(video->events.context, &frame);
 }
 
 static void on_process(void *data) {
@@ -308,7 +232,8 @@ static void on_timer(void *data, uint64_t count) {
     pthread_mutex_unlock(&video->lock);
 }
 
-hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error) {
+// Connects with the loop's lock; 0 or a negative errno. The connection takes `fd`.
+static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t id) {
     static const struct pw_stream_events events = {
         PW_VERSION_STREAM_EVENTS,
         .state_changed = on_state,
@@ -317,6 +242,27 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         .remove_buffer = on_remove_buffer,
         .process = on_process,
     };
+    video->core = fd >= 0 ? pw_context_connect_fd(video->connection, fd, NULL, 0)
+                          : pw_context_connect(video->connection, NULL, 0);
+    if (!video->core) return -EHOSTDOWN;
+    struct pw_properties *properties = pw_properties_new(
+        PW_KEY_MEDIA_TYPE, "Video", PW_KEY_MEDIA_CATEGORY, "Capture", PW_KEY_MEDIA_ROLE, "Camera",
+        PW_KEY_NODE_DONT_RECONNECT, "true", NULL);
+    if (fd < 0) pw_properties_setf(properties, PW_KEY_TARGET_OBJECT, "%llu", (unsigned long long)serial);
+    video->stream = pw_stream_new(video->core, "hwctl capture", properties);
+    if (!video->stream) return -ENOMEM;
+    pw_stream_add_listener(video->stream, &video->hook, &events, video);
+    uint8_t memory[4096];
+    struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
+    const struct spa_pod *params[KINDS];
+    for (int i = 0; i < KINDS; i++) params[i] = offer(&builder, kinds[i].id);
+    return pw_stream_connect(
+        video->stream, PW_DIRECTION_INPUT, fd < 0 ? PW_ID_ANY : id,
+        PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS | PW_STREAM_FLAG_RT_PROCESS | PW_STREAM_FLAG_DONT_RECONNECT,
+        params, KINDS);
+}
+
+hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error) {
     *error = ENOMEM;
     hwd_pw_video *video = calloc(1, sizeof *video);
     if (!video || !hwd_pipewire_prepare()) {
@@ -346,35 +292,12 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         return NULL;
     }
     pw_thread_loop_lock(video->loop);
-    video->core = fd >= 0 ? pw_context_connect_fd(video->connection, fd, NULL, 0)
-                          : pw_context_connect(video->connection, NULL, 0);
-    *error = EHOSTDOWN;
-    if (video->core) {
-        struct pw_properties *properties = pw_properties_new(
-            PW_KEY_MEDIA_TYPE, "Video", PW_KEY_MEDIA_CATEGORY, "Capture", PW_KEY_MEDIA_ROLE, "Camera",
-            PW_KEY_NODE_DONT_RECONNECT, "true", NULL);
-        if (fd < 0) pw_properties_setf(properties, PW_KEY_TARGET_OBJECT, "%llu", (unsigned long long)serial);
-        video->stream = pw_stream_new(video->core, "hwctl capture", properties);
-        *error = ENOMEM;
-    }
-    int result = -1;
-    if (video->stream) {
-        pw_stream_add_listener(video->stream, &video->hook, &events, video);
-        uint8_t memory[4096];
-        struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-        const struct spa_pod *params[KINDS];
-        for (int i = 0; i < KINDS; i++) params[i] = offer(&builder, kinds[i].id);
-        result = pw_stream_connect(
-            video->stream, PW_DIRECTION_INPUT, fd < 0 ? PW_ID_ANY : id,
-            PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS | PW_STREAM_FLAG_RT_PROCESS
-                | PW_STREAM_FLAG_DONT_RECONNECT,
-            params, KINDS);
-        if (result < 0) *error = -result;
-    }
+    const int result = connect_stream(video, fd, serial, id);
     struct timespec period = {0, 200000000};
     pw_loop_update_timer(pw_thread_loop_get_loop(video->loop), video->timer, &period, &period, false);
     pw_thread_loop_unlock(video->loop);
     if (result >= 0) return video;
+    *error = -result;
     hwd_pw_video_close(video);
     return NULL;
 }

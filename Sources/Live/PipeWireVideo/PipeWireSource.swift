@@ -72,8 +72,8 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
                 Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(format.pointee)
             },
             frame: { context, frame in
-                guard let context, let frame else { return }
-                Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(frame.pointee)
+                guard let context, let frame else { return false }
+                return Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().take(frame.pointee)
             },
             ended: { context, hasFailed, reason in
                 guard let context, let reason else { return }
@@ -123,7 +123,8 @@ private final class Receiver: @unchecked Sendable {
         sink.changed(new)
     }
 
-    func take(_ frame: hwd_pw_video_frame) {
+    /// Takes a frame; false for one that is not usable.
+    func take(_ frame: hwd_pw_video_frame) -> Bool {
         let time = clock.time(
             stated: frame.time == 0 ? nil : frame.time, arrival: Int64(clamping: MonotonicTime.now.nanoseconds))
         var next = clock
@@ -134,10 +135,11 @@ private final class Receiver: @unchecked Sendable {
             if frame.has_header, let missed = steps.add(time, number) {
                 sink.lost(missed, at: time, cause: "not-sent")
             }
-        } else {
-            if frame.has_header { clock.damaged(frame.sequence) }
-            sink.lost(1, at: time, cause: "damaged")
+            return true
         }
+        if frame.has_header { clock.damaged(frame.sequence) }
+        sink.lost(1, at: time, cause: "damaged")
+        return false
     }
 
     private func send(_ frame: hwd_pw_video_frame, at time: UInt64, _ number: UInt64?) -> Bool {

@@ -25,7 +25,9 @@ package struct RawFormat: Hashable, Sendable {
     fileprivate var isInPlace: Bool { ![HWD_RAW_YUYV, HWD_RAW_UYVY, HWD_RAW_RGBX].contains(layout) }
 }
 
-/// Hands pictures of one size to a sink. Used by one thread at a time.
+/// Hands pictures of one size to a sink.
+///
+/// Used by one thread at a time.
 package final class RawPictures {
     private let format: RawFormat
     private let width: Int
@@ -82,7 +84,9 @@ package final class RawPictures {
     }
 }
 
-/// Memory for a picture that is converted before it is handed on. Used by one thread at a time.
+/// Memory for a picture that is converted before it is handed on.
+///
+/// Used by one thread at a time.
 package final class ScratchPicture {
     private let memory: UnsafeMutableRawBufferPointer
     /// Where its planes are written.

@@ -54,7 +54,8 @@ typedef struct hwd_pw_video_frame {
 typedef struct hwd_pw_video_events {
     void *context;
     void (*formatted)(void *context, const hwd_pw_video_format *format);
-    void (*frame)(void *context, const hwd_pw_video_frame *frame);
+    // False for one that is not usable, which does not end a silence.
+    bool (*frame)(void *context, const hwd_pw_video_frame *frame);
     // The last call. `failed`: by an error, else because the node went away.
     void (*ended)(void *context, bool failed, const char *reason);
 } hwd_pw_video_events;

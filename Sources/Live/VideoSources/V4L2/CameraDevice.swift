@@ -7,7 +7,9 @@ internal import HWDModel
 internal import Glibc
 internal import HWDTransport
 
-/// An open device that sends video. All that its driver answers is bounded here.
+/// An open device that sends video.
+///
+/// All that its driver answers is bounded here.
 final class CameraDevice: Sendable {
     let path: String
     private let file: OwnedFD
@@ -17,7 +19,9 @@ final class CameraDevice: Sendable {
 
     var number: Int32 { file.rawValue }
 
-    /// Opens a device. Whether the node is one of a character device does not matter: its answers do.
+    /// Opens a device.
+    ///
+    /// Whether the node is one of a character device does not matter: its answers do.
     /// - Throws: a failure with the exit code of its cause.
     init(path: String) throws(CommandFailure) {
         let opened = hwd_v4l2_open(path)

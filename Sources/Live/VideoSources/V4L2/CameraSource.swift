@@ -149,7 +149,9 @@ package final class CameraSource: CaptureSource {
         return nil
     }
 
-    /// The end for a failed request. A FUSE server's end is that of its device.
+    /// The end for a failed request.
+    ///
+    /// A FUSE server's end is that of its device.
     private func end(_ result: Int32) -> CaptureEnd {
         switch -result {
         case ENODEV, ENXIO, ENOTCONN, ECONNABORTED: return .gone("\(device.path) was unplugged")
@@ -190,7 +192,7 @@ package final class CameraSource: CaptureSource {
                     return (false, .failed("\(device.path) sends \(what), which cannot be recorded"))
                 }
             case .coded(let codec):
-                if let isKeyFrame = AnnexB.isKeyFrame(bytes, codec) {
+                if let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) {
                     loop.sink.coded(
                         bytes, isKeyFrame: isKeyFrame, at: time, sequence: loop.clock.number(number, bits: 32))
                 } else {
@@ -215,7 +217,9 @@ package final class CameraSource: CaptureSource {
     }
 }
 
-/// The mapped buffers of a device. Used by one thread at a time.
+/// The mapped buffers of a device.
+///
+/// Used by one thread at a time.
 private final class CameraBuffers: @unchecked Sendable {
     /// So many that a picture may be decoded while others are filled.
     private static let wanted: UInt32 = 8

@@ -7,7 +7,9 @@ internal import HWDLibAV
 internal import HWDModel
 internal import Synchronization
 
-/// Decodes the pictures of a camera that sends JPEG, to YU12. Used by one thread at a time.
+/// Decodes the pictures of a camera that sends JPEG, to YU12.
+///
+/// Used by one thread at a time.
 final class MotionJPEG: @unchecked Sendable {
     /// What became of a picture.
     enum Outcome {

@@ -2,9 +2,10 @@
 internal import HWDCapturing
 
 /// What an access unit in Annex B says of itself.
-enum AnnexB {
-    /// Whether a decoder can begin with it: an IDR picture of H.264 (H.264 table 7-1), or an IRAP picture of HEVC (H.265 table
-    /// 7-1). nil where it has no picture at all.
+enum CapturedUnit {
+    /// Whether a decoder can begin with it: an IDR picture of H.264 (H.264 table 7-1), or an IRAP picture of HEVC (H.265 table 7-1).
+    ///
+    /// nil where it has no picture at all.
     static func isKeyFrame(_ unit: UnsafeRawBufferPointer, _ codec: CaptureCodec) -> Bool? {
         var at = 0
         while at + 3 < unit.count {
