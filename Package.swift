@@ -307,7 +307,8 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC", "HWDMetadata",
+                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
+                "HWDMetadata",
                 "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
@@ -439,7 +440,7 @@ let package = Package(
             swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "CaptureTests",
-            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
             swiftSettings: common),
         // Replaces functions of the C library.
         .target(name: "CHWDFakeCamera", path: "Tests/FakeCamera", linkerSettings: [.linkedLibrary("dl")]),
@@ -520,7 +521,8 @@ if hasPipeWire {
         .executableTarget(
             name: "hwd-sound-tool",
             dependencies: [
-                "CHWDClickSource", "HWDCaptureSound", "HWDCapturing", "HWDControlCommands", "HWDSoundInput", "HWMovies",
+                "CHWDClickSource", "HWDCaptureSound", "HWDCapturing", "HWDControlCommands", "HWDSoundInput",
+                "HWMovies",
             ],
             path: "Tests/SoundTool", swiftSettings: common),
     ]
