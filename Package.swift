@@ -305,13 +305,13 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
-                "HWMovies",
+                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport",
+                "HWDWire", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser],
+            dependencies: ["HWDCapturing", "HWDControlCommands", argumentParser],
             path: "Sources/Live/CaptureProgram", swiftSettings: common),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
@@ -413,7 +413,7 @@ let package = Package(
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
         .testTarget(
             name: "CaptureTests",
-            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
+            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(

@@ -48,13 +48,16 @@ package struct CaptureKind: Sendable {
 
     /// The kind of a name of `--source`, and its part.
     /// - Throws: `usage` for a name that no kind has.
-    package static func find(_ text: String, in kinds: [CaptureKind]) throws(CommandFailure) -> (CaptureKind, String) {
+    package static func find(
+        _ text: String, in kinds: [CaptureKind]
+    ) throws(CommandFailure) -> (CaptureKind, String) {
         let pair = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let part = pair.count > 1 ? String(pair[1]) : ""
         if let kind = kinds.first(where: { $0.name == pair[0] }), kind.hasPart == !part.isEmpty {
             return (kind, part)
         }
         let names = kinds.map { $0.hasPart ? "\($0.name):…" : $0.name }.joined(separator: ", ")
-        throw CommandFailure(.usage, "there is no source '\(text)': \(names); hwctl capture --list has more about them")
+        throw CommandFailure(
+            .usage, "there is no source '\(text)': \(names); hwctl capture --list has more about them")
     }
 }

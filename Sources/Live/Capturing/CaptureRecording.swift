@@ -155,7 +155,8 @@ final class CaptureRecording {
         switch queue.end {
         case .duration: return .duration
         case .changed(let format):
-            return .source("the frames of the source have another size or format (\(format.width)x\(format.height))")
+            return .source(
+                "the frames of the source have another size or format (\(format.width)x\(format.height))")
         case .source(.finished): return .source("the source has ended")
         case .source(.gone(let reason)): return .source(reason)
         case .source(.failed(let reason)): return .failure(CommandFailure(.ioError, reason))
