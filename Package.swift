@@ -413,7 +413,7 @@ let package = Package(
             dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
         .testTarget(
             name: "CaptureTests",
-            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
