@@ -35,7 +35,7 @@ struct TestSourceTests {
             }
         }
         #expect(read == number)
-        #expect(luma.bytes[size.0 - 1] == 235)
+        #expect(luma.bytes[size.0 * size.1 - 1] == 235)
         #expect(chroma.bytes.allSatisfy { $0 == 128 })
         // Pictures move.
         let other = Planes(size.0 * size.1)
