@@ -11,7 +11,7 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 STRIP ?= strip
 SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
-PROGRAMS := hwctl hwctl-media hwctl-play hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-encoder-nv hwdaemon-probe \
+PROGRAMS := hwctl hwctl-media hwctl-play hwctl-capture hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-encoder-nv hwdaemon-probe \
     hwdaemon-transfer hwdaemon-verify
 
 .PHONY: all clients gstreamer deps deps-build deps-packages debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \

@@ -311,7 +311,7 @@ let package = Package(
             path: "Sources/Live/Capturing", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", argumentParser]
+            dependencies: ["HWDCapturing", "HWDControlCommands", argumentParser]
                 + (hasPipeWire ? ["HWDSoundInput"] : []),
             path: "Sources/Live/CaptureProgram",
             swiftSettings: common + (hasPipeWire ? [.define("SOUND_INPUT")] : [])),
@@ -426,7 +426,7 @@ let package = Package(
             swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "CaptureTests",
-            dependencies: ["HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWMovies"],
+            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(

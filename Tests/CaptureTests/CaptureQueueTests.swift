@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWClient
 import HWDCapturing
 import HWDTransport
 import Testing
@@ -148,7 +149,8 @@ struct FrameCopyTests {
                 planes.bytes[place + 3] = UInt8(column)
             }
         }
-        queue.frame([planes.plane(0..<stride * 64, stride: stride)], at: MonotonicTime.now.nanoseconds, sequence: nil)
+        let now = MonotonicTime.now.nanoseconds
+        queue.frame([planes.plane(0..<stride * 64, stride: stride)], at: now, sequence: nil)
         let bytes = queue.pool.bytes(of: try #require(queue.next()).slot)
         for row in 0..<64 {
             #expect((0..<64).allSatisfy { bytes[row * 64 + $0] == UInt8(row + $0 % 2) })

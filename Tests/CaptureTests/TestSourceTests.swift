@@ -58,7 +58,8 @@ struct TestSourceTests {
     }
 
     @Test func numbersPrecedeTheSuffix() {
-        var plan = CaptureFiles.Plan(path: "a/talk.mov", replaces: false, isNumbered: true, maxSize: nil, color: nil)
+        var plan = CaptureFiles.Plan(
+            path: "a/talk.mov", replaces: false, isNumbered: true, maxSize: nil, color: nil)
         #expect(plan.name(1) == "a/talk-001.mov")
         #expect(plan.name(1000) == "a/talk-1000.mov")
         plan.isNumbered = false

@@ -158,7 +158,9 @@ package final class CaptureJob {
         let rate = DecimalText.text(settings.rate, 2)
         guard isTried, let preset = settings.preset else { return Console.file("encoding in software") }
         let speeds = trial.speeds.map { "\($0.preset) \(DecimalText.text($0.framesPerSecond, 0))" }
-        let line = "encoding in software, preset \(preset): frames a second in a trial: \(speeds.joined(separator: ", "))"
+        let line =
+            "encoding in software, preset \(preset): frames a second in a trial: "
+            + speeds.joined(separator: ", ")
         let isSlow = (trial.speeds.first?.framesPerSecond ?? .infinity) < settings.rate
         Console.file((isSlow ? "warning: the trial coded fewer than \(rate) frames a second: " : "") + line)
     }

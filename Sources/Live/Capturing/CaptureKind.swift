@@ -48,9 +48,9 @@ package struct CaptureKind: Sendable {
 
     /// The kind of a name of `--source`, and its part.
     /// - Throws: `usage` for a name that no kind has.
-    package static func find(_ text: String, in kinds: [CaptureKind]) throws(CommandFailure) -> (
-        CaptureKind, String
-    ) {
+    package static func find(
+        _ text: String, in kinds: [CaptureKind]
+    ) throws(CommandFailure) -> (CaptureKind, String) {
         let pair = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let part = pair.count > 1 ? String(pair[1]) : ""
         if let kind = kinds.first(where: { $0.name == pair[0] }), kind.hasPart == !part.isEmpty {

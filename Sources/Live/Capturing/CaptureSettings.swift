@@ -28,7 +28,9 @@ package struct CaptureSettings: Sendable {
 
     /// The color of the coded pictures; nil where the source does not state it.
     package var color: MovieColor? {
-        guard pixelFormat.isYCbCr else { return MovieColor(primaries: 1, transfer: 13, matrix: 1, isFullRange: false) }
+        guard pixelFormat.isYCbCr else {
+            return MovieColor(primaries: 1, transfer: 13, matrix: 1, isFullRange: false)
+        }
         guard let primaries = format.primaries, let transfer = format.transfer, let matrix = format.matrix else {
             return nil
         }
@@ -62,11 +64,11 @@ package struct CaptureSettings: Sendable {
         properties.merge(asked) { _, asked in asked }
         return CreateCompressionSession.Parameters(
             width: format.width, height: format.height, pixelFormat: pixelFormat,
-            timeBase: Rational(1, Int32(CaptureFiles.timeScale)) ?? Rational(1), encoderSpecification: specification,
-            properties: properties)
+            timeBase: Rational(1, Int32(CaptureFiles.timeScale)) ?? Rational(1),
+            encoderSpecification: specification, properties: properties)
     }
 
-    /// A session, and a line about its encoder.
+    /// A session with these parameters.
     package func session(_ daemon: Daemon) throws(ClientError) -> CompressionSession {
         try CompressionSession(daemon, parameters)
     }

@@ -89,7 +89,9 @@ package protocol CaptureSource: AnyObject, Sendable {
     func stop()
 }
 
-/// Takes a source's frames, on the source's thread. Every call returns at once: it copies, and waits for nothing.
+/// Takes a source's frames, on the source's thread.
+///
+/// Every call returns at once: it copies, and waits for nothing.
 package protocol CaptureSink: AnyObject, Sendable {
     /// A frame, copied before this returns. A frame whose planes are too short for the format is counted as damaged.
     ///
@@ -133,7 +135,9 @@ package protocol CaptureSoundSource: AnyObject, Sendable {
     func stop()
 }
 
-/// Takes a source's sound, on the source's thread. Every call returns at once.
+/// Takes a source's sound, on the source's thread.
+///
+/// Every call returns at once.
 package protocol CaptureSoundSink: AnyObject, Sendable {
     /// Samples, copied before this returns.
     /// - Parameters:

@@ -67,7 +67,9 @@ package struct CaptureTrial {
         var begin: MonotonicTime?
         var (sent, coded, seconds) = (0, 0, 0.0)
         var held: [UInt64: FramePool.Slot] = [:]
-        while seconds < budget, Double(coded) < max(8, settings.rate), start.nanoseconds + longest > MonotonicTime.now.nanoseconds {
+        while seconds < budget, Double(coded) < max(8, settings.rate),
+            MonotonicTime.now.nanoseconds(since: start) < longest
+        {
             while session.framesInFlight < session.created.maxFramesInFlight, let slot = pool.acquire() {
                 held[UInt64(sent)] = slot
                 try session.encode(

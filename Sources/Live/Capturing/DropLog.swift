@@ -16,6 +16,10 @@ package struct DropLog: Sendable {
         /// The source's own word for the cause.
         package var detail: String?
 
+        package init(time: Double, frames: Int, cause: DropCause, detail: String? = nil) {
+            (self.time, self.frames, self.cause, self.detail) = (time, frames, cause, detail)
+        }
+
         enum CodingKeys: String, CodingKey {
             case frames, cause, detail
             case time = "time_s"

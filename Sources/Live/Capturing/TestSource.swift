@@ -36,7 +36,8 @@ package struct TestPicture: Sendable {
                     from: UnsafeRawBufferPointer(rebasing: ramp[begin..<begin + width]))
             }
         }
-        fill(luma, x: width - width / 16, y: 0, width: width / 16, height: height, flashes ? Self.white : Self.black)
+        let bar = width / 16
+        fill(luma, x: width - bar, y: 0, width: bar, height: height, flashes ? Self.white : Self.black)
         for bit in 0..<Self.columns * Self.rows {
             let isSet = number >> UInt32(Self.columns * Self.rows - 1 - bit) & 1 == 1
             fill(

@@ -22,7 +22,8 @@ package struct CaptureCommand: ParsableCommand {
             A recording has its name from its first byte on and grows by fragments of half a second: after a crash of this \
             program, or of the machine, the file plays up to that, and hwctl repair finishes it. At the end it becomes a plain \
             .mov or .mp4 in place. If the encoder's process dies, the session continues in another one and no frame is \
-            lost; if the daemon dies, or the disk becomes full, the file is finished with what was coded before.
+            lost; the daemon's death does not end a recording. Where nothing can encode any more, or the disk is full, the \
+            file is finished with what was coded before, and the exit code says that the recording failed.
 
             FRAMES
             If the encoder cannot keep up, 12 frames wait, and the next that arrives is dropped before it is coded: the frame \
