@@ -29,6 +29,9 @@ check-capture: debug ## hwctl capture while its encoder, its daemon and itself a
 check-capture-sources: debug ## sources of hwctl capture: cameras of a private PipeWire, where it is installed
 	@$(SCRIPT)
 
+check-capture-sound: debug ## clicks of a microphone in a private PipeWire, where that is installed
+	@$(SCRIPT)
+
 check-sample: debug ## an app that uses the libraries as a package
 	@$(SCRIPT)
 

@@ -40,25 +40,24 @@ import Testing
         }
     }
 
-    static func record(_ machine: Machine, seed: UInt64) -> Outcome {
-        var random = SplitMix(state: seed)
+    /// What takes a machine's buffers.
+    struct Recorder {
+        let machine: Machine
         var clock = SoundClock(rate: 48_000)
         var outcome = Outcome()
-        let length = Double(machine.count) / (48_000 * (1 + machine.drift / 1e6))
-        let start = 12_345.678
-        var (missing, skipped) = (0, 0)
-        var (load, loadEnd, delay) = (1.0, 0.0, 0.0)
+        /// When the buffers began that the clock holds, and the end of what is compared.
         var begins: [Double] = []
-        var lastArrival = 0.0
+        var end = 0.0
         var written = 0.0
-        func drain(_ isLast: Bool) {
+
+        mutating func drain(isLast: Bool) {
             while let step = clock.next(isLast: isLast) {
                 outcome.ratios.append(step.ratio)
                 written += Double(step.silence) / 48_000 * step.ratio
                 let position = Double(clock.start ?? 0) / 1e9 + written
                 let begin = begins.removeFirst()
                 // What is lost in the last half a second is not known yet.
-                if begin < start + machine.seconds - SoundClock.hold {
+                if begin < end {
                     outcome.errors.append(position - begin)
                     outcome.silence += step.silence
                 }
@@ -66,6 +65,17 @@ import Testing
                 clock.wrote(written)
             }
         }
+    }
+
+    static func record(_ machine: Machine, seed: UInt64) -> Outcome {
+        var random = SplitMix(state: seed)
+        var recorder = Recorder(machine: machine)
+        let length = Double(machine.count) / (48_000 * (1 + machine.drift / 1e6))
+        let start = 12_345.678
+        var (missing, skipped) = (0, 0)
+        var (load, loadEnd, delay) = (1.0, 0.0, 0.0)
+        var lastArrival = 0.0
+        recorder.end = start + machine.seconds - SoundClock.hold
         for number in 0..<Int(machine.seconds / length) {
             let end = start + Double(number + 1) * length
             if machine.lossEvery > 0, skipped == 0, number > 0, random.unit() < 1 / Double(machine.lossEvery) {
@@ -88,17 +98,17 @@ import Testing
             var late = machine.lateness / 1e3 * random.exponential()
             if Double(number) * length < loadEnd { late += delay }
             lastArrival = max(lastArrival, end + late)
-            if end - length < start + machine.seconds - SoundClock.hold { outcome.lost += missing }
-            begins.append(end - length)
+            if end - length < recorder.end { recorder.outcome.lost += missing }
+            recorder.begins.append(end - length)
             let time = machine.isExact ? end : lastArrival
-            clock.add(
+            recorder.clock.add(
                 SoundClock.Arrival(count: machine.count, end: Int64(time * 1e9), isExact: machine.isExact))
             missing = 0
-            drain(false)
+            recorder.drain(isLast: false)
         }
-        drain(true)
-        #expect(begins.isEmpty)
-        return outcome
+        recorder.drain(isLast: true)
+        #expect(recorder.begins.isEmpty)
+        return recorder.outcome
     }
 
     static let machines: [Machine] = [300.0, -300, 0].flatMap { drift in

@@ -4,31 +4,29 @@ internal import HWDEdits
 internal import HWMovies
 
 /// The sample entry of a track of sound.
-enum SoundEntry {
-    /// The settings of a track; arguments are those of `box`.
-    static func settings(
-        _ codec: SoundCodec, configuration: [UInt8], channels: Int, rate: Int, frameSize: Int, bitRate: Int,
-        isQuickTime: Bool
-    ) -> SoundTrackSettings {
-        var settings = SoundTrackSettings(
-            timeScale: UInt32(rate),
-            entry: box(
-                codec, configuration: configuration, channels: channels, rate: rate, frameSize: frameSize,
-                bitRate: bitRate, isQuickTime: isQuickTime))
+struct SoundEntry {
+    var codec: SoundCodec
+    /// Of AAC the AudioSpecificConfig (ISO/IEC 14496-3 1.6.2.1), of ALAC the whole `alac` box.
+    var configuration: [UInt8]
+    var channels: Int
+    /// Samples per second.
+    var rate: Int
+    /// Samples of a packet.
+    var frameSize: Int
+    /// Bits per second; 0 where it is not known.
+    var bitRate: Int
+    /// Whether it is for a .mov, whose entries have a version 1 and `wave` (QuickTime File Format, "Sound Sample Description
+    /// Extensions").
+    var isQuickTime: Bool
+
+    /// The settings of the track.
+    var settings: SoundTrackSettings {
+        var settings = SoundTrackSettings(timeScale: UInt32(rate), entry: box)
         settings.rollDistance = codec == .aac ? -1 : nil
         return settings
     }
 
-    /// - Parameters:
-    ///   - configuration: of AAC the AudioSpecificConfig (ISO/IEC 14496-3 1.6.2.1), of ALAC the whole `alac` box.
-    ///   - frameSize: samples of a packet.
-    ///   - bitRate: bits per second; 0 where it is not known.
-    ///   - isQuickTime: for a .mov, whose entries have a version 1 and `wave` (QuickTime File Format, "Sound Sample Description
-    ///     Extensions").
-    static func box(
-        _ codec: SoundCodec, configuration: [UInt8], channels: Int, rate: Int, frameSize: Int, bitRate: Int,
-        isQuickTime: Bool
-    ) -> Box {
+    private var box: Box {
         let type: FourCC = codec == .aac ? "mp4a" : "alac"
         var fields: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
         // Version, revision, vendor.
@@ -39,7 +37,7 @@ enum SoundEntry {
         fields.appendBigEndian(UInt32(clamping: rate <= 0xFFFF ? rate << 16 : 0))
         let record =
             codec == .aac
-            ? Box("esds", [0, 0, 0, 0] + elementaryStream(configuration, bitRate))
+            ? Box("esds", [0, 0, 0, 0] + elementaryStream)
             : Box("alac", Array(configuration.dropFirst(Box.headerSize)))
         guard isQuickTime else { return Box(type, fields: fields, children: [record]) }
         // Samples of a packet, bytes of a packet, of a frame and of a sample.
@@ -51,7 +49,7 @@ enum SoundEntry {
     }
 
     /// The ES_Descriptor of AAC (ISO/IEC 14496-1 7.2.6.5).
-    private static func elementaryStream(_ configuration: [UInt8], _ bitRate: Int) -> [UInt8] {
+    private var elementaryStream: [UInt8] {
         func descriptor(_ tag: UInt8, _ body: [UInt8]) -> [UInt8] {
             let size = body.count
             return [tag, 0x80 | UInt8(size >> 21 & 127), 0x80 | UInt8(size >> 14 & 127)]

@@ -114,9 +114,11 @@ package final class SoundTrack: @unchecked Sendable {
         clock = SoundClock(rate: sampleRate)
         let configuration = [UInt8](
             UnsafeBufferPointer(start: context.extradata, count: Int(max(0, context.extradata_size))))
-        settings = SoundEntry.settings(
-            codec, configuration: configuration, channels: channels, rate: rate,
-            frameSize: Int(encoder.frameSize), bitRate: Int(context.bit_rate), isQuickTime: isQuickTime)
+        settings =
+            SoundEntry(
+                codec: codec, configuration: configuration, channels: channels, rate: rate,
+                frameSize: Int(encoder.frameSize), bitRate: Int(context.bit_rate), isQuickTime: isQuickTime
+            ).settings
     }
 
     deinit {
