@@ -186,7 +186,7 @@ def sessions(folder):
         rss, fds = daemon.resident(), daemon.descriptors()
         daemon.bench("churn", 1000)
         time.sleep(0.5)
-        with subprocess.Popen([sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE) as python:
+        with subprocess.Popen([sys.executable, "-I", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as python:
             time.sleep(0.2)
             FIGURES.record("the broker's memory after 20 sessions", [rss / resident(python.pid)])
         FIGURES.record("the broker's memory after 1,000 sessions", [daemon.resident() / rss])

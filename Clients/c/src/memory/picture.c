@@ -67,10 +67,9 @@ int hwd_pool_import_dmabuf(const hwd_dmabuf *picture, hwd_pool **pool) {
 
 bool hwdi_access_pool(const hwd_pool *pool, bool begins) {
     struct dma_buf_sync sync = {(begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END) | DMA_BUF_SYNC_READ};
-    struct pollfd idle = {pool->fd, POLLIN, 0};
     if (!pool->picture) return true;
     // The request would wait without a limit for a device that writes the buffer.
-    if (begins && poll(&idle, 1, MAX_DEVICE_WAIT_MS) <= 0) return false;
+    if (begins && hwdi_poll(pool->fd, POLLIN, hwdi_deadline(MAX_DEVICE_WAIT_MS, 0)) <= 0) return false;
     int result;
     do result = ioctl(pool->fd, DMA_BUF_IOCTL_SYNC, &sync);
     while (result < 0 && (errno == EINTR || errno == EAGAIN));

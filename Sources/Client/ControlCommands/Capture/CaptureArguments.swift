@@ -114,7 +114,7 @@ package struct CaptureArguments: ParsableArguments {
         if let segment = segmentTime.flatMap(PlayArguments.nanoseconds), segment < 1_000_000_000 {
             throw ValidationError("--segment-time is at least 1 second.")
         }
-        if let maxSize, (Self.bytes(maxSize) ?? 0) < 1 << 20 {
+        if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
         }

@@ -71,7 +71,7 @@ package struct CaptureCommand: ParsableCommand {
             throw CommandFailure(
                 .unavailable,
                 "hwctl capture needs the program hwctl-capture beside hwctl or in ../libexec/hwdaemon: make install and the "
-                    + "package hwdaemon have it")
+                    + "package hwdaemon-capture have it")
         }
     }
 }

@@ -146,7 +146,8 @@ public final class MovieRecorder {
         if head != nil, packet.decodeTime < fragments[number].begin.decode {
             throw MovieError(.usage, "a track that begins after the first fragment cannot begin before 0")
         }
-        // Of this track alone: another one's packets may all come later than its times.
+        // Each track's own length counts, because the tracks' packets may arrive out of step: sound that is fitted to a clock
+        // comes later than the pictures of its time.
         let begin = fragments[number].packets.first?.decodeTime ?? packet.decodeTime
         let length = Double(packet.decodeTime - begin) / Double(tracks[number].timeScale)
         if isPending, length >= fragmentDuration || pendingSize + packet.bytes.count > Self.greatestFragment {
