@@ -73,10 +73,13 @@ package struct CaptureFiles {
     private var pending: UInt64 = 0
     private var written: UInt64 = 0
     private var lastTime: Int64?
+    /// The file up to the end of its last fragment.
+    private var committed: Report?
 
     package private(set) var reports: [Report] = []
     /// Ticks between the two frames that are furthest apart.
     package private(set) var longestGap: Int64 = 0
+    /// Frames in all files.
     package private(set) var frames = 0
 
     package init(_ plan: Plan) { self.plan = plan }
@@ -101,9 +104,8 @@ package struct CaptureFiles {
         if packet.begins { try finish() }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
-        if recorder.size != written { (written, pending) = (recorder.size, 0) }
-        pending += UInt64(packet.bytes.count)
-        if let maxSize = plan.maxSize, written + pending + overhead > maxSize { return false }
+        let size = UInt64(packet.bytes.count)
+        if let maxSize = plan.maxSize, written + pending + size + overhead > maxSize { return false }
         do throws(MovieError) {
             try recorder.append(
                 WrittenPacket(
@@ -111,6 +113,11 @@ package struct CaptureFiles {
                     decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
                 to: track)
         } catch { throw CommandFailure(error) }
+        if recorder.size != written {
+            (written, pending) = (recorder.size, 0)
+            committed = reports[reports.count - 1]
+        }
+        pending += size
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -133,6 +140,7 @@ package struct CaptureFiles {
             let (path, created) = try create()
             let track = try created.addVideo(settings)
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
+            committed = nil
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -158,6 +166,17 @@ package struct CaptureFiles {
                 reports[reports.count - 1].bytes = UInt64(max(0, status.st_size))
             }
         }
-        do throws(MovieError) { try recorder.finish() } catch { throw CommandFailure(error) }
+        var failure: MovieError?
+        do throws(MovieError) { try recorder.flush() } catch {
+            failure = error
+            // The last fragment is not in the file.
+            let lost = reports[reports.count - 1].frames - (committed?.frames ?? 0)
+            frames -= lost
+            reports[reports.count - 1].frames -= lost
+            reports[reports.count - 1].duration = committed?.duration ?? 0
+        }
+        // What ends the file may fail because nothing was written.
+        do throws(MovieError) { try recorder.finish() } catch { failure = failure ?? error }
+        if let failure { throw CommandFailure(failure) }
     }
 }
