@@ -74,7 +74,7 @@ test: debug
 	@$(MAKE) --silent -j2 test-end-to-end test-modules
 	@scripts/check-links
 	@scripts/check-systemd
-	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py
+	@cd Benchmarks && PYTHONDONTWRITEBYTECODE=1 python3 -m doctest figures.py && PYTHONDONTWRITEBYTECODE=1 python3 figures.py
 
 # Parts of `make test`, which builds what they run.
 test-end-to-end:

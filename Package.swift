@@ -103,7 +103,7 @@ let package = Package(
             name: "CHWDMemoryFiles", path: "Sources/Codecs/CMemoryFiles", cSettings: optimized,
             linkerSettings: [.linkedLibrary("dl")]),
         .target(
-            name: "CHWDLookAhead", path: "Sources/Codecs/CLookAhead", cSettings: optimized,
+            name: "CHWDLookAhead", path: "Sources/Codecs/X265/Deep/CLookAhead", cSettings: optimized,
             linkerSettings: [.linkedLibrary("m")]),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/Codecs/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
@@ -143,7 +143,7 @@ let package = Package(
             dependencies: [
                 "HWDCoding", "HWDHEVC", "HWDModel", "HWDPolicy", "CHWDLookAhead", "CHWDMemoryFiles", "CHWDX265",
             ],
-            path: "Sources/Codecs/X265", swiftSettings: common),
+            path: "Sources/Codecs/X265", exclude: ["Deep/CLookAhead"], swiftSettings: common),
         .target(
             name: "HWDAlpha", dependencies: ["HWDCoding", "HWDHEVC", "HWDModel"], path: "Sources/Codecs/Alpha",
             swiftSettings: common),
@@ -300,19 +300,42 @@ let package = Package(
         .executableTarget(
             name: "hwctl-play",
             dependencies: ["HWClient", "HWDControlCommands", "HWDModel", "HWDPlaying", argumentParser]
-                + (hasWayland ? ["HWDWindow"] : []),
-            path: "Sources/Live/Program", swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])),
+                + (hasWayland ? ["HWDWindow"] : []) + (hasPipeWire ? ["HWDSound"] : []),
+            path: "Sources/Live/Program",
+            swiftSettings: common + (hasWayland ? [.define("WINDOW")] : [])
+                + (hasPipeWire ? [.define("SOUND")] : [])),
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport",
-                "HWDWire", "HWMovies",
+                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
+                "HWDMetadata",
+                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
+        .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
+        .target(name: "CHWDV4L2", path: "Sources/Live/CV4L2"),
+        // Cameras.
+        .target(
+            name: "HWDVideoSources",
+            dependencies: [
+                "CHWDLibAV", "CHWDLinux", "CHWDRawPictures", "CHWDV4L2", "HWDCapturing", "HWDControlCommands",
+                "HWDLibAV", "HWDModel", "HWDTransport",
+            ],
+            path: "Sources/Live/VideoSources", swiftSettings: common),
         .executableTarget(
             name: "hwctl-capture",
-            dependencies: ["HWDCapturing", "HWDControlCommands", argumentParser],
-            path: "Sources/Live/CaptureProgram", swiftSettings: common),
+            dependencies: [
+                "HWDCapturing", "HWDControlCommands", "HWDVideoSources", argumentParser,
+            ] + (hasPipeWire ? ["HWDPipeWireVideo", "HWDSoundInput"] : []),
+            path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
+
+        .target(
+            name: "HWDCaptureSound",
+            dependencies: [
+                "CHWDLibAV", "HWDBoxes", "HWDEdits", "HWDLibAV", "HWDLibAVWriting", "HWDMetadata",
+                "HWMovies",
+            ],
+            path: "Sources/Live/CaptureSound", swiftSettings: common + optimizedSwift),
 
         .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
@@ -410,10 +433,29 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "PlayTests",
-            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem"], swiftSettings: common),
+            dependencies: ["HWDControlCommands", "HWDModel", "HWDPlaying", "HWDSystem", "HWOutput"],
+            swiftSettings: common),
+        .testTarget(
+            name: "CaptureSoundTests", dependencies: ["HWDCaptureSound", "HWDEdits", "HWMovies"],
+            swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "CaptureTests",
             dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
+            swiftSettings: common),
+        // Replaces functions of the C library.
+        .target(name: "CHWDFakeCamera", path: "Tests/FakeCamera", linkerSettings: [.linkedLibrary("dl")]),
+        // A process of its own for a source's frames: that of a camera has the stand-in for a driver in it.
+        .executableTarget(
+            name: "hwd-source-tool",
+            dependencies: [
+                "CHWDFakeCamera", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDVideoSources",
+            ] + (hasPipeWire ? ["HWDPipeWireVideo"] : []),
+            path: "Tests/SourceTool", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
+        .testTarget(
+            name: "CaptureSourceTests",
+            dependencies: [
+                "CHWDRawPictures", "HWDCapturing", "HWDModel", "HWDVideoSources", "hwd-source-tool",
+            ],
             swiftSettings: common),
         .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
@@ -421,8 +463,7 @@ let package = Package(
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
                 "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem",
-                "HWDTransport",
-                "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]
@@ -450,6 +491,40 @@ if hasPipeWire {
         .target(
             name: "CHWDPipeWire", dependencies: ["CHWDPipeWireLibrary"], path: "Sources/Live/CPipeWire",
             linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDSound",
+            dependencies: [
+                "CHWDLibAV", "CHWDPipeWire", "HWDBoxes", "HWDControlCommands", "HWDLibAV", "HWDModel", "HWDPlaying",
+                "HWDSystem", "HWDTransport", "HWMovies",
+            ],
+            path: "Sources/Live/Sound", swiftSettings: common),
+        .target(
+            name: "HWDPipeWireVideo",
+            dependencies: [
+                "CHWDPipeWire", "CHWDRawPictures", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport",
+                "HWDVideoSources",
+            ],
+            path: "Sources/Live/PipeWireVideo", swiftSettings: common),
+        .executableTarget(
+            name: "hwd-pipewire-camera", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/PipeWireCamera",
+            linkerSettings: [.linkedLibrary("pipewire-0.3")]),
+        .target(
+            name: "HWDSoundInput",
+            dependencies: [
+                "CHWDPipeWire", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDSystem", "HWDTransport",
+            ],
+            path: "Sources/Live/SoundInput", swiftSettings: common),
+        // For scripts/check-capture-sound.
+        .target(
+            name: "CHWDClickSource", dependencies: ["CHWDPipeWireLibrary"], path: "Tests/ClickSource",
+            linkerSettings: [.linkedLibrary("pipewire-0.3"), .linkedLibrary("m")]),
+        .executableTarget(
+            name: "hwd-sound-tool",
+            dependencies: [
+                "CHWDClickSource", "HWDCaptureSound", "HWDCapturing", "HWDControlCommands", "HWDSoundInput",
+                "HWMovies",
+            ],
+            path: "Tests/SoundTool", swiftSettings: common),
     ]
 }
 

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Side-by-side benchmarks: hwctl and the daemon against the x265 and ffmpeg command lines, in one run.
 
-Prints Markdown tables (also to Benchmarks/results/latest.md), then which figures are worse than those of docs/performance.md
-by more than the rounds differ. Environment:
-  BENCH_ROUNDS   interleaved runs of each side (default 5)
-  BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, effects, light, alpha, sdr, metadata, mapping,
-                 scaling, receipt, sandbox, clients, failover, fairness, stills: only these parts, separated by commas
-  BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
+Prints Markdown tables (also to Benchmarks/results/latest.md), then the lines of the table of docs/performance.md with this run's figures,
+and which of them are worse than there by more than the rounds differ. Ends with status 1 where the run's figures are not the table's lines:
+a figure that the table lacks, or a line that was neither measured nor left out for a reason that is printed. Environment:
+  QUICK=1        the same lines in about five minutes: shorter clips, fewer rounds
+  WRITE=1        writes the figures into the table, after a run of all parts
+  BENCH_ROUNDS   interleaved runs of each side (default 5; 2 with QUICK)
+  BENCH_SECONDS  minimum length of a run (default 10; 1 with QUICK)
+  BENCH_ONLY     only these parts, separated by commas, as the table names them
 """
 import hashlib
+import math
 import os
 import re
 import statistics
@@ -25,13 +27,16 @@ import fairness
 import hdr
 import scaling
 import stills
-from common import (BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, run, source, table,
-                    timed)
-from figures import FIGURES
+import starting
+from common import (BIN, QUICK, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, resident, run, short,
+                    source, table, timed)
+from figures import FIGURES, machine
 
-ONLY = os.environ.get("BENCH_ONLY", "")
-CASE = os.environ.get("BENCH_CASE", "")
+ONLY = [name for name in os.environ.get("BENCH_ONLY", "").split(",") if name]
+WRITE = os.environ.get("WRITE", "") not in ("", "0")
 CRF = "28"
+# Frames of a run of ffmpeg's filters.
+FILTERED = 5 if QUICK else 20
 
 
 def vcl_digest(path):
@@ -66,18 +71,14 @@ def compare(rows, label, ours, theirs, frames, check=None):
     peak_left = timed(ours, watch=True)[2]
     same = check() if check else "–"
     left, right = (frames / statistics.median(seconds) for seconds in wall)
-    speeds = sorted(b / a for a, b in zip(*wall))
-    FIGURES.record(f"speed of hwctl, {label}", speeds, better="more")
-    work = statistics.median(a / b for a, b in zip(*cpu))
-    row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{statistics.median(speeds):.3f}",
-           f"{speeds[0]:.2f}–{speeds[-1]:.2f}", f"{work:.3f}", f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}",
-           f"{(peak_left - peak_right) / 1024:+.0f}", same)
+    FIGURES.record(f"time to {label}", ratios(wall))
+    row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{median_ratio(wall):.3f}", f"{median_ratio(cpu):.3f}",
+           f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}", f"{(peak_left - peak_right) / 1024:+.0f}", same)
     rows.append(row)
     print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
 
 
-HEAD = ["case", "frames", "hwctl fps", "other fps", "speed ratio", "rounds", "CPU ratio", "worker MiB", "other MiB",
-        "difference", "VCL identical"]
+HEAD = ["case", "frames", "hwctl fps", "other fps", "time", "CPU time", "worker MiB", "other MiB", "difference", "VCL identical"]
 
 
 def throughput(folder):
@@ -86,8 +87,6 @@ def throughput(folder):
     for size, clip in clips.items():
         for depth in (8, 10):
             for preset in ("ultrafast", "medium"):
-                if CASE not in f"{size} {depth} bit {preset}":
-                    continue
                 ours_out, their_out = os.path.join(folder, "ours.hevc"), os.path.join(folder, "theirs.hevc")
 
                 def commands(path):
@@ -97,11 +96,11 @@ def throughput(folder):
                               "--output-depth", str(depth), "--input", path, "-o", their_out]
                     return ours, theirs
 
-                trial = 60 if preset == "medium" else 240
+                trial = short(60 if preset == "medium" else 240)
                 count = frames_for(commands(make_y4m(folder, clip, size, depth, trial))[0], trial)
                 path = make_y4m(folder, clip, size, depth, count)
                 ours, theirs = commands(path)
-                compare(rows, f"{size} {depth} bit {preset}", ours, theirs, count,
+                compare(rows, f"encode {size} {depth} bit {preset}", ours, theirs, count,
                         lambda: "yes" if vcl_digest(ours_out) == vcl_digest(their_out) else "NO")
                 os.unlink(path)
     return "Y4M against the x265 command line, CRF " + CRF + ":\n\n" + table(HEAD, rows)
@@ -110,10 +109,11 @@ def throughput(folder):
 def compressed(folder):
     rows = []
     clip = source("sdr720_bbb_h264_aac.mp4", SMALL)
+    if QUICK:
+        first = os.path.join(folder, "first.mp4")
+        run(["ffmpeg", "-v", "error", "-t", "1", "-i", clip, "-c", "copy", "-y", first])
+        clip = first
     for preset in ("ultrafast", "medium"):
-        if CASE not in f"H.264 720p {preset}":
-            continue
-
         def commands(path):
             ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset,
                     "--property", f"X265Params=crf={CRF}", path, os.path.join(folder, "ours.mov")]
@@ -133,7 +133,7 @@ def compressed(folder):
         seconds = timed(commands(path)[0])[0]
         path, count = looped(max(1, int(SECONDS / seconds * 1.1) + 1))
         ours, theirs = commands(path)
-        compare(rows, f"H.264 720p {preset} → .mov", ours, theirs, count)
+        compare(rows, f"encode H.264 720p {preset} to .mov", ours, theirs, count)
     return "Compressed input against ffmpeg with libx265, CRF " + CRF + ":\n\n" + table(HEAD, rows)
 
 
@@ -143,10 +143,8 @@ def decoding(folder):
     clips = {"1280x720": source("sdr720_bbb_h264_aac.mp4", SMALL), "1920x1080": source("sdr1080p60_bbb_vp8.webm", SMALL)}
     for size, clip in clips.items():
         for depth in (8, 10):
-            if CASE not in f"{size} {depth} bit decode":
-                continue
             coded = os.path.join(folder, "coded.mp4")
-            run(["ffmpeg", "-v", "error", "-i", clip, "-vf", f"scale={size.replace('x', ':')}", "-an", "-c:v", "libx265",
+            run(["ffmpeg", "-v", "error", "-i", clip, "-frames:v", str(short(240)), "-vf", f"scale={size.replace('x', ':')}", "-an", "-c:v", "libx265",
                  "-preset", "superfast", "-pix_fmt", "yuv420p" if depth == 8 else "yuv420p10le", "-x265-params",
                  "crf=26:log-level=error", "-y", coded])
 
@@ -167,22 +165,32 @@ def decoding(folder):
 
 
 def sessions(folder):
+    """A session's start beside a process's, the broker's memory, and what the worker does beside x265."""
     rows = []
     with Daemon(folder) as daemon:
         daemon.bench("latency", 20)
-        result = daemon.bench("latency", 200)
+        results, starts = [], []
+        for _ in range(ROUNDS):
+            results.append(daemon.bench("latency", short(200) // 2))
+            starts.append(1000 * statistics.median(timed(["true"])[0] for _ in range(20)))
+        result = results[-1]
+        FIGURES.record("Create's reply, from connect", [one["create_p50_ms"] / start for one, start in zip(results, starts)])
+        FIGURES.record("an open encoder for 1080p medium, from connect",
+                       [one["prepared_p50_ms"] / start for one, start in zip(results, starts)])
         rows.append(("connect → Create reply, p50 / p99",
                      f"{result['create_p50_ms']:.2f} / {result['create_p99_ms']:.2f} ms", "p50 ≤ 3 ms"))
         rows.append(("connect → Prepared (1080p medium 8 bit), p50 / p99",
                      f"{result['prepared_p50_ms']:.2f} / {result['prepared_p99_ms']:.2f} ms", "≤ 10 ms"))
-        FIGURES.record("connect → Create reply, p50", [result["create_p50_ms"]], "ms")
-        FIGURES.record("connect → Prepared, p50", [result["prepared_p50_ms"]], "ms")
     with Daemon(folder) as daemon:
         daemon.bench("churn", 20)
         rss, fds = daemon.resident(), daemon.descriptors()
         daemon.bench("churn", 1000)
         time.sleep(0.5)
-        FIGURES.record("broker RSS after start and 20 sessions", [rss / 1024], "MiB")
+        with subprocess.Popen([sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE) as python:
+            time.sleep(0.2)
+            FIGURES.record("the broker's memory after 20 sessions", [rss / resident(python.pid)])
+        FIGURES.record("the broker's memory after 1,000 sessions", [daemon.resident() / rss])
+        FIGURES.record("the broker's descriptors after 1,000 sessions", [daemon.descriptors() / fds])
         rows.append(("broker RSS after start and 20 sessions", f"{rss / 1024:.1f} MiB", "≤ 20 MiB"))
         rows.append(("broker RSS over 1,000 create/encode/close rounds", f"{(daemon.resident() - rss) / 1024:+.2f} MiB", "≤ +1 MiB"))
         rows.append(("broker descriptors over the same", f"{daemon.descriptors() - fds:+d}", "+0"))
@@ -190,11 +198,13 @@ def sessions(folder):
     run(["gcc", "-O2", "-shared", "-fPIC", "-o", stub, os.path.join(ROOT, "Benchmarks/x265-null.c"), "-ldl"])
     with Daemon(folder, LD_PRELOAD=stub) as daemon:
         daemon.bench("overhead", 100)
-        result = daemon.bench("overhead", 2000)
+        results = [daemon.bench("overhead", short(2000) // 2) for _ in range(ROUNDS)]
         for name, limit in (("YU12", 100), ("I010", 100), ("NV12", 200), ("P010", 200)):
-            FIGURES.record(f"worker CPU a 1080p frame beyond x265, {name}", [result[name + "_us_per_frame"]], "µs")
-            rows.append((f"worker CPU a 1080p frame beyond x265, {name}",
-                         f"{result[name + '_us_per_frame']:.1f} µs", f"≤ {limit} µs"))
+            costs = [result[f"{name}_us_per_frame"] for result in results]
+            copies = [result[f"{name}_copy_us"] for result in results]
+            FIGURES.record(f"worker's CPU for a 1080p frame beyond x265, {name}", ratios((costs, copies)))
+            rows.append((f"worker CPU a 1080p frame beyond x265, {name}; one copy",
+                         f"{statistics.median(costs):.1f} µs; {statistics.median(copies):.1f} µs", f"≤ {limit} µs"))
     return "Sessions:\n\n" + table(["what", "measured", "goal"], rows)
 
 
@@ -203,7 +213,7 @@ def color_filters(folder, rows, with_vulkan):
     raw = os.path.join(folder, "pq.p010")
     run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=3840x2160", "-frames:v", "1", "-pix_fmt", "p010le",
          "-f", "rawvideo", "-y", raw])
-    command = ["ffmpeg", "-v", "error", "-stream_loop", "19", "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
+    command = ["ffmpeg", "-v", "error", "-stream_loop", str(FILTERED - 1), "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
                "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc", "-i", raw]
     zscale = "zscale=f=bilinear:pin=bt2020:tin=smpte2084:min=bt2020nc:rin=tv:t=linear:p=smpte432:m=gbr:npl=203,format=gbrpf32le"
     # The first device that Vulkan lists, as for the daemon's shaders: lavapipe where there is no GPU.
@@ -223,8 +233,8 @@ def color_filters(folder, rows, with_vulkan):
             if done.returncode != 0:
                 rows.append((f"ffmpeg, {name}", f"fails here: exit {done.returncode}", ""))
                 break
-            found.append((time.monotonic() - start) * 1000 / 20)
-        times[name] = min(found, default=float("nan"))
+            found.append((time.monotonic() - start) * 1000 / FILTERED)
+        times[name] = min(found, default=math.nan)
     return times
 
 
@@ -232,33 +242,40 @@ def color(folder):
     """4K Y'CbCr to half floats of Display P3 and back: sessions on the CPU, memcpy of the same bytes, ffmpeg's zscale."""
     rows = []
     with Daemon(folder) as daemon:
-        result = daemon.bench("transfer", 30)
-        pairs = daemon.bench("transfers", 15)
+        result = daemon.bench("transfer", short(80))
+        pairs = daemon.bench("transfers", 5 if QUICK else 15)
         try:
-            shaders = daemon.bench("transfer-vulkan", 10)
+            shaders = daemon.bench("transfer-vulkan", 4 if QUICK else 10)
         except SystemExit:
             shaders = None  # No Vulkan driver: the table says so.
     with Daemon(folder, HWDAEMON_INSTRUCTIONS="AVX2") as daemon:
-        narrower = daemon.bench("transfer", 30)
+        narrower = daemon.bench("transfer", short(80))
     # One row where the machine has no later instructions.
+    if "AVX-512" not in result["device"]:
+        FIGURES.skip("4K P010 to AB4H, AVX-512", f"this machine has {result['device']}")
     for one in {one["device"]: one for one in (narrower, result)}.values():
         ratio = one["ratio"]
-        FIGURES.record(f"color P010 to AB4H over memcpy, 4K, {one['device']}", [ratio])
+        instructions = "AVX-512" if "AVX-512" in one["device"] else "AVX2"
+        FIGURES.record(f"4K P010 to AB4H, {instructions}", [ratio])
         rows.append((f"session, {one['device']}", f"{one['convert_ms']:.1f} / {one['convert_best_ms']:.1f} ms", ""))
         rows.append((f"memcpy of the same {one['bytes_moved'] / 1e6:.1f} MB, {one['threads']} threads",
                      f"{one['memcpy_ms']:.1f} / {one['memcpy_best_ms']:.1f} ms",
                      f"median of the rounds' ratios {ratio:.2f}, goal ≤ 2 with AVX-512, 3.5 with AVX2"))
     for name in sorted({key.split()[0] for key in pairs}):
         took, ratio = pairs[f"{name} convert_best_ms"], pairs[f"{name} ratio"]
-        FIGURES.record(f"color {name.replace('-', ' to ')} over memcpy, 4K", [ratio])
+        FIGURES.record(f"4K {name.replace('-', ' to ')}", [ratio])
         rows.append((f"session, {name.replace('-', ' to ')}", f"– / {took:.1f} ms", f"{ratio:.2f} of memcpy"))
     times = color_filters(folder, rows, with_vulkan=shaders is not None)
     rows.append(("ffmpeg zscale to planar 32-bit floats, minus the same without the filter",
                  f"– / {times['zscale'] - times['plain']:.1f} ms", ""))
+    if shaders is None or math.isnan(times["placebo"]):
+        FIGURES.skip("4K P010 to AB4H by shaders", "no Vulkan driver, or an ffmpeg without libplacebo")
     if shaders is None:
         rows.append(("shaders and libplacebo", "no Vulkan driver is installed", ""))
         return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
     other = times["placebo"] - times["upload"]
+    if not math.isnan(other):
+        FIGURES.record("4K P010 to AB4H by shaders", [shaders["convert_best_ms"] / other])
     rows.append((f"session, shaders on {shaders['device']}",
                  f"{shaders['convert_ms']:.1f} / {shaders['convert_best_ms']:.1f} ms", ""))
     rows.append(("ffmpeg libplacebo on the first Vulkan device, minus the same with only the transfers",
@@ -275,7 +292,7 @@ MASKS = {
 
 def alpha(folder):
     """The cost of the alpha layer: a clip with a moving soft mask, and one that is opaque throughout, against the same clip without."""
-    frames = 120
+    frames = short(120)
 
     def make_clip(name, pixel, filters):
         path = os.path.join(folder, f"{name.split()[-1]}.nut")
@@ -290,8 +307,7 @@ def alpha(folder):
             # The goals are for a base of this quality, and for the default quality of alpha.
             command = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, "--quality", "0.5"]
             wall, cpu = interleaved((command + ["--alpha", "straight", clip, output], command + [base, output]))
-            # The moving mask keeps the figure's old name, without a prefix, so that earlier runs stay comparable.
-            FIGURES.record(f"time with {'opaque ' if name == 'opaque' else ''}alpha over the base's, {preset}", ratios(wall))
+            FIGURES.record(f"time with alpha, {name}, {preset}", ratios(wall))
             rows.append((name, preset, f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
                          f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", f"≤ {goal}" if goal else "–"))
     return "HEVC with alpha at 720p, base quality 0.5, against its base alone:\n\n" + table(
@@ -302,10 +318,10 @@ def effects(folder):
     """4K P010 to half floats with lists of effects, against the same conversion without."""
     rows = []
     with Daemon(folder) as daemon:
-        found = daemon.bench("effects", 15)
+        found = daemon.bench("effects", 3 if QUICK else 15)
     for name in [key.removesuffix(" ratio") for key in found if key.endswith(" ratio")]:
         ratio = found[f"{name} ratio"]
-        FIGURES.record(f"time of a conversion with {name} over without, 4K", [ratio])
+        FIGURES.record(f"4K P010 to AB4H with {name}", [ratio])
         goal = "≤ 1.3" if name.startswith("exposure") else "–"
         rows.append((name, f"{found[f'{name} ms']:.1f} ms", f"{ratio:.2f}", goal))
     return f"4K P010 PQ to RGBA16F with effects, {found['device']}, against the same without:\n\n" + table(
@@ -315,7 +331,7 @@ def effects(folder):
 def sandbox(folder):
     """The cost of the sandbox: an encode and a decode, against the same with HWDAEMON_SANDBOX=off."""
     rows = []
-    clip = make_y4m(folder, source("sdr720_bbb_h264_aac.mp4", SMALL), "1280x720", 8, 480)
+    clip = make_y4m(folder, source("sdr720_bbb_h264_aac.mp4", SMALL), "1280x720", 8, short(480))
     coded = os.path.join(folder, "sandbox.mov")
     run([f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast", clip, coded])
     for name, command in (
@@ -324,29 +340,41 @@ def sandbox(folder):
     ):
         confined = [f"{BIN}/hwctl"] + command
         wall, cpu = interleaved((confined, ["env", "HWDAEMON_SANDBOX=off"] + confined))
-        FIGURES.record(f"CPU inside the sandbox over without, {name}", ratios(cpu))
+        FIGURES.record(f"CPU to {name} in the sandbox", ratios(cpu))
         rows.append((name, f"{median_ratio(wall):.3f}", f"{median_ratio(cpu):.3f}", "≤ 1.02"))
     return "Sandbox, against the same without it:\n\n" + table(["work", "time", "CPU time", "goal (CPU time)"], rows)
 
 
+PARTS = {
+    "start": starting.start, "sessions": sessions, "clients": clients.clients, "color": color, "effects": effects, "light": hdr.light,
+    "alpha": alpha, "sdr": hdr.sdr, "scaling": scaling.scaling, "metadata": hdr.metadata, "mapping": hdr.mapping, "receipt": hdr.receipt,
+    "sandbox": sandbox, "failover": failover.failover, "fairness": fairness.fairness, "stills": stills.stills, "compressed": compressed,
+    "decoding": decoding, "throughput": throughput,
+}
+
+
 def main():
-    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "effects": effects, "light": hdr.light, "alpha": alpha,
-             "sdr": hdr.sdr, "scaling": scaling.scaling, "metadata": hdr.metadata, "mapping": hdr.mapping, "receipt": hdr.receipt, "sandbox": sandbox, "failover": failover.failover,
-             "fairness": fairness.fairness, "stills": stills.stills,
-             "compressed": compressed, "decoding": decoding,
-             "throughput": throughput}
+    parts = ONLY or list(PARTS)
+    if unknown := [name for name in parts if name not in PARTS]:
+        sys.exit(f"BENCH_ONLY: there is no part {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    if WRITE and (ONLY or QUICK):
+        sys.exit("WRITE=1 needs a run of all parts that is not quick")
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        for name, part in parts.items():
-            if not ONLY or name in ONLY.split(","):
-                print(f"{name} ...", file=sys.stderr, flush=True)
-                out.append(part(folder))
-    text = "\n\n".join(out + [FIGURES.text()]) + "\n"
+        for name in parts:
+            start = time.monotonic()
+            out.append(PARTS[name](folder))
+            print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    text = "\n\n".join(out + [f"Machine: {machine()}", FIGURES.text(parts)]) + "\n"
     os.makedirs(os.path.join(ROOT, "Benchmarks/results"), exist_ok=True)
     with open(os.path.join(ROOT, "Benchmarks/results/latest.md"), "w") as file:
         file.write(text)
     print(text)
-    print("\n".join(FIGURES.compared()))
+    print("\n".join(FIGURES.compared(parts, judges=not QUICK)))
+    if differences := FIGURES.differences(parts):
+        sys.exit("\n".join(differences))
+    if WRITE:
+        FIGURES.write(parts, machine())
 
 
 main()

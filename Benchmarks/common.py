@@ -12,8 +12,16 @@ BIN = os.path.join(ROOT, ".build/release")
 SESSION_BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 MEDIA = os.path.join(ROOT, "../shared/media")
 SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
+# The same lines in about five minutes: shorter clips and fewer rounds, so that figures vary more.
+QUICK = os.environ.get("QUICK", "") not in ("", "0")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2" if QUICK else "5"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "1" if QUICK else "10"))
+
+
+def short(count):
+    """A number of frames, rounds or sessions: an eighth of it in a quick run, at least 10."""
+    return max(min(count, 10), count // 8) if QUICK else count
+
 
 
 def environment(**more):
@@ -80,6 +88,12 @@ def timed(command, watch=False):
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
+def resident(pid):
+    """The resident size of a process, in KiB."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
 def interleaved(sides):
     """Wall and CPU seconds of each run of two commands, a pair of lists each; the order alternates."""
     wall, cpu = ([], []), ([], [])
@@ -104,6 +118,15 @@ def median_ratio(pair):
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def simulated_driver(folder):
+    """Builds the simulated driver (Tests/HWSim); returns the environment of a daemon, or another program, that uses it."""
+    driver, state = os.path.join(BIN, "hwsim-for-bench"), os.path.join(folder, "state")
+    run(["make", "-s", "-C", os.path.join(ROOT, "Tests/HWSim"), f"OUT={driver}", "all"])
+    os.makedirs(state, exist_ok=True)
+    return {"LD_PRELOAD": f"{driver}/nodes.so", "LIBVA_DRIVER_NAME": "hwsim", "LIBVA_DRIVERS_PATH": driver, "LIBVA_MESSAGING_LEVEL": "0",
+            "HWSIM_PERSONALITY": "full", "HWDAEMON_DEVICES": "/dev/null", "STATE_DIRECTORY": state}
 
 
 class Daemon:
@@ -136,8 +159,7 @@ class Daemon:
         return json.loads(done.stdout)
 
     def resident(self):
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        return resident(self.process.pid)
 
     def workers(self, name):
         """The process ids of its workers of a program, as /proc/PID/comm names it."""

@@ -76,8 +76,13 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/// The median of the CPU time of one picture, in milliseconds.
-static double measure(const char *format) {
+static double median(double *times) {
+    qsort(times, rounds, sizeof *times, compare);
+    return times[rounds / 2];
+}
+
+/// Prints the median of the CPU time of one picture, and of one copy of its bytes, in milliseconds.
+static void measure(const char *format) {
     hwd_light_plan plan = {.width = width / 2, .height = height / 2};
     plan.source.words = strstr(format, "10") != NULL;
     plan.source.interleaved = strcmp(format, "P010") == 0 || strcmp(format, "NV12") == 0;
@@ -85,9 +90,10 @@ static double measure(const char *format) {
     fill_tables(&plan);
     fill_matrix(&plan, plan.source.words ? 4 : 1);
     const size_t size = plan.source.words ? 2 : 1, luma = (size_t)width * height * size;
-    uint8_t *memory = malloc(luma * 3 / 2);
+    uint8_t *memory = malloc(luma * 3 / 2), *copy = malloc(luma * 3 / 2);
     static uint32_t counts[2 * HWD_LIGHT_CODES];
-    if (!memory) return 0;
+    if (!memory || !copy) exit(1);
+    memset(copy, 0, luma * 3 / 2);
     for (size_t i = 0; i < luma * 3 / 2 / size; i++) {
         const int code = i < luma / size ? 300 + (int)(i % width) / 4 + rand() % 40 : 480 + rand() % 64;
         if (size == 2) ((uint16_t *)(void *)memory)[i] = (uint16_t)(code << plan.source.shift);
@@ -95,20 +101,26 @@ static double measure(const char *format) {
     }
     const size_t chroma = (size_t)width * size / (plan.source.interleaved ? 1 : 2);
     const hwd_plane planes[3] = {{memory, width * size}, {memory + luma, chroma}, {memory + luma * 5 / 4, chroma}};
-    double times[rounds];
+    double times[rounds], copies[rounds];
     for (int i = 0; i < rounds; i++) {
         memset(counts, 0, sizeof counts);
         const double start = seconds();
         hwd_measure_light(&plan, planes, counts);
-        times[i] = (seconds() - start) * 1000;
+        const double measured = seconds();
+        memcpy(copy, memory, luma * 3 / 2);
+        times[i] = (measured - start) * 1000;
+        copies[i] = (seconds() - measured) * 1000;
     }
+    // Without its result the copy could be left out.
+    volatile uint8_t last = copy[luma];
+    (void)last;
+    printf("%s %.3f %.3f\n", format, median(times), median(copies));
     free(memory);
-    qsort(times, rounds, sizeof *times, compare);
-    return times[rounds / 2];
+    free(copy);
 }
 
 int main(void) {
     const char *formats[] = {"P010", "I010", "NV12", "YU12"};
-    for (int i = 0; i < 4; i++) printf("%s %.2f\n", formats[i], measure(formats[i]));
+    for (int i = 0; i < 4; i++) measure(formats[i]);
     return 0;
 }

@@ -5,10 +5,10 @@ import re
 import statistics
 import subprocess
 
-from common import ROUNDS, Daemon, environment, ratios, run, table
+from common import ROUNDS, Daemon, environment, ratios, run, short, table
 from figures import FIGURES
 
-FRAMES = 40
+FRAMES = short(40)
 
 
 def used(filters, raw, threads):
@@ -36,7 +36,7 @@ def scaling(folder):
     rows = []
     for name, found in ours.items():
         ratio = statistics.median(ratios((found, theirs)))
-        FIGURES.record(f"CPU of 4K to 1080p over zscale's, {name}", ratios((found, theirs)))
+        FIGURES.record(f"CPU to scale 4K {name} to 1080p", ratios((found, theirs)))
         rows.append((f"session, {name}", f"{statistics.median(found):.2f} ms", f"{statistics.median(wall[name]):.2f} ms",
                      f"{ratio:.2f} of zscale's CPU time", "≤ 1.2"))
     rows.append(("ffmpeg zscale, yuv420p10le, minus the same without the filter", f"{statistics.median(theirs):.2f} ms", "–", "", ""))

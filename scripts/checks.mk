@@ -26,6 +26,12 @@ check-play: debug ## hwctl play in windows of headless weston and sway, where th
 check-capture: debug ## hwctl capture while its encoder, its daemon and itself are killed, and on a full disk
 	@$(SCRIPT)
 
+check-capture-sources: debug ## sources of hwctl capture: cameras of a private PipeWire, where it is installed
+	@$(SCRIPT)
+
+check-capture-sound: debug ## clicks of a microphone in a private PipeWire, where that is installed
+	@$(SCRIPT)
+
 check-sample: debug ## an app that uses the libraries as a package
 	@$(SCRIPT)
 

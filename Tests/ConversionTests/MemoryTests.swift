@@ -196,16 +196,15 @@ extension VulkanTests {
             return String(decoding: text.prefix(count), as: UTF8.self).contains(") R ")
         }
 
-        @Test func reportsAMissingDriver() throws {
-            setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1)
-            setenv("VK_DRIVER_FILES", "/nonexistent.json", 1)
-            defer {
-                unsetenv("VK_ICD_FILENAMES")
-                unsetenv("VK_DRIVER_FILES")
+        /// In a separate process, because setenv(3) is not safe beside threads that read the environment.
+        @Test func reportsAMissingDriver() async {
+            await #expect(processExitsWith: .success) {
+                setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1)
+                setenv("VK_DRIVER_FILES", "/nonexistent.json", 1)
+                let error = #expect(throws: SessionError.self) { _ = try VulkanDevice(allowsSoftware: true) }
+                #expect(error?.status == .couldNotCreateInstance)
+                #expect(error?.reason.contains("no Vulkan driver") == true)
             }
-            let error = #expect(throws: SessionError.self) { _ = try VulkanDevice(allowsSoftware: true) }
-            #expect(error?.status == .couldNotCreateInstance)
-            #expect(error?.reason.contains("no Vulkan driver") == true)
         }
 
         @Test func ignoresDamagedPipelineCaches() throws {

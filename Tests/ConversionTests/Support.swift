@@ -7,7 +7,7 @@ import Testing
 @testable import HWDConversion
 
 /// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
-let hangLimit = Duration.seconds(60)
+let hangLimit = Duration.seconds(120)
 
 /// Tests that share one lavapipe device and run serially.
 @Suite(.serialized, .enabled(if: TestDevice.problem == nil, Comment(rawValue: "\(TestDevice.problem ?? "")")))

@@ -53,7 +53,7 @@ struct HungWorkerTests {
         _ = try broker.connect().create(changes)
         // The stall timeout, and five seconds for the worker's start.
         #expect(broker.log.contains("did not answer the Create call within 10 s"))
-        #expect(!broker.isRunning(process))
+        try waitFor("the end of the stopped process") { !broker.isRunning(process) }
     }
 
     @Test func answersACreateCallThatTwoProcessesLeaveUnanswered() throws {

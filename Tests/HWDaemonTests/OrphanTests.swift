@@ -29,7 +29,7 @@ struct OrphanTests {
 
     @Test(arguments: [
         (short, "the session was idle for 5 s"),
-        (["--set", "OrphanTimeout=0.5"], "sessions may go on for 0.5 s (OrphanTimeout)"),
+        (["--set", "OrphanTimeout=0.5"], "sessions may continue for 0.5 s (OrphanTimeout)"),
     ])
     func endTheirSessionWithAReason(settings: [String], reason: String) throws {
         let broker = try BrokerProcess(settings)

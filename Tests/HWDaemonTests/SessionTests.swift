@@ -195,6 +195,6 @@ struct SessionTests {
         }
         try waitFor("every session to end") { try sessions(broker).isEmpty }
         try waitFor("every descriptor to be closed") { broker.openFiles <= before }
-        #expect(broker.children.isEmpty)
+        try waitFor("every process to be reaped") { broker.children.isEmpty }
     }
 }

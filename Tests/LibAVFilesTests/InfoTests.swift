@@ -114,7 +114,7 @@ import Testing
         #expect(try MediaInfo(path: sound).video.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: InputTests.damaged)
+    @Test(arguments: InputTests.damaged)
     func describesOrRefusesDamagedFiles(_ name: String) throws {
         let kind = errorKind {
             let info = try MediaInfo(path: Clips.path(name))

@@ -53,7 +53,7 @@ import Testing
         try BoxTests().parsingAndSerializingChangesNothing(name)
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: damaged, [false, true])
+    @Test(arguments: damaged, [false, true])
     func damagedFilesEndCleanly(_ name: String, _ usesPool: Bool) throws {
         try InputTests().damagedFilesEndCleanly(name, usesPool)
         try InfoTests().describesOrRefusesDamagedFiles(name)

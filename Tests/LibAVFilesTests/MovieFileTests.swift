@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: InputTests.damaged)
+    @Test(arguments: InputTests.damaged)
     func damagedFilesAreRefusedOrKeepTheirSamples(_ name: String) throws {
         let source = try Clips.path(name)
         let scratch = try Scratch()

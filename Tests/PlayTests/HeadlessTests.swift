@@ -96,7 +96,8 @@ private struct Receipt: Decodable {
             (["--headless", "--loop", path], 64), (["--effect", "none:x=1", path], 64), ([path], 69),
             (["--display-rate", "60", path], 64), (["--headless", "--fullscreen", path], 64),
             (["--at", "1", "--rate", "2", path], 64), (["--start", "0x10", path], 64),
-            (["--start", "1e3", path], 64),
+            (["--start", "1e3", path], 64), (["--audio-track", "0", path], 64),
+            (["--audio-track", "1", "--no-sound", path], 64), (["--format", "NV12", path], 64),
         ]
         for (arguments, status) in cases {
             let result = try play(arguments)

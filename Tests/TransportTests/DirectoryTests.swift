@@ -22,11 +22,13 @@ import Testing
         } catch { #expect(error.errno == ENOENT) }
     }
 
-    @Test func readsTheEnvironment() {
-        #expect(Environment.value("PATH") != nil)
-        setenv("HWDAEMON_TEST_EMPTY", "", 1)
-        defer { unsetenv("HWDAEMON_TEST_EMPTY") }
-        #expect(Environment.value("HWDAEMON_TEST_EMPTY") == nil)
-        #expect(Environment.value("HWDAEMON_TEST_UNSET") == nil)
+    /// In a separate process, because setenv(3) is not safe beside threads that read the environment.
+    @Test func readsTheEnvironment() async {
+        await #expect(processExitsWith: .success) {
+            #expect(Environment.value("PATH") != nil)
+            setenv("HWDAEMON_TEST_EMPTY", "", 1)
+            #expect(Environment.value("HWDAEMON_TEST_EMPTY") == nil)
+            #expect(Environment.value("HWDAEMON_TEST_UNSET") == nil)
+        }
     }
 }

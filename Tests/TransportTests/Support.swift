@@ -8,7 +8,7 @@ import HWDWire
 import Testing
 
 /// How long a test waits for what must happen; only a hang takes that long, however slow the machine is.
-let hangLimit = Duration.seconds(60)
+let hangLimit = Duration.seconds(120)
 
 extension ChildProcess {
     /// How the process ended; nil where it still runs after `hangLimit`.

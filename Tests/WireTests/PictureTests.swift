@@ -21,6 +21,19 @@ import Testing
         #expect(try split.validate(sizes: [3072, 64 + 23 * 128 + 64]) == .nv12)
     }
 
+    @Test("DRM's formats among ours are accepted", arguments: PixelFormat.allCases)
+    func acceptsFormats(_ format: PixelFormat) throws {
+        let packed = FrameLayout.packed(format, width: 64, height: 48)
+        let picture = AddPicture(
+            poolID: 3, fourcc: format.fourcc, width: 64, height: 48, uses: .target,
+            planes: packed.layout.planes.map { AddPicture.Plane(object: 0, offset: $0.offset, stride: $0.stride) })
+        if [.i010, .yuva].contains(format) {
+            #expect(throws: SessionError.self) { try picture.validate(sizes: [packed.size]) }
+        } else {
+            #expect(try picture.validate(sizes: [packed.size]) == format)
+        }
+    }
+
     struct Fault: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var reason: String

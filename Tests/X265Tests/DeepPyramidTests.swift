@@ -154,6 +154,22 @@ import Testing
         #expect(faults.isEmpty, "\(faults)")
     }
 
+    /// Another libx265, which may use loaded analysis otherwise, codes its own groups, and the notice names it.
+    @Test func otherBuildsUseOneLevel() throws {
+        let clip = Clip(format: .yu12, width: 96, height: 64, frames: 25)
+        let job = job(clip)
+        let encoder = try X265Encoder(try job.configuration(.x265), role: .alone, build: 215)
+        #expect(encoder.decodeTimes.reorderDepth == 2)
+        #expect(
+            encoder.notes == [
+                "the temporal levels are in x265's own groups, which may need more bits, because of libx265's build 215, "
+                    + "where 199 is known"
+            ])
+        let levels = try TemporalLevels(base: Rational(30), full: Rational(240))
+        let faults = try TemporalStreams.faults(try job.run(encoder), levels: (0..<25).map(levels.level))
+        #expect(faults.isEmpty, "\(faults)")
+    }
+
     /// Small pictures, for which x265's cu-tree is off.
     @Test func smallPicturesUseOneLevel() throws {
         let job = job(Clip(format: .yu12, width: 48, height: 48, frames: 1))

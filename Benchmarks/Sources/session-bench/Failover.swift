@@ -2,10 +2,10 @@
 import Glibc
 import HWClient
 
-/// A session, of 720p by default, and its pool of moving pictures.
+/// A session, of 720p by default, its pool of moving pictures, and when it connected.
 private func open(
     _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool = true
-) throws -> (session: CompressionSession, pool: FramePool) {
+) throws -> (session: CompressionSession, pool: FramePool, connected: ContinuousClock.Instant) {
     var parameters = parameters(.nv12, width, height, preset: "ultrafast")
     if inHardware {
         parameters = CreateCompressionSession.Parameters(
@@ -14,11 +14,12 @@ private func open(
             properties: [.quality: .double(0.5), .verifyOutput: .string("sampled")])
     }
     parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
-    let session = try CompressionSession(daemon, parameters)
     let pool = try movingFrames(width, height, count: 8).pool
+    let connected = ContinuousClock.now
+    let session = try CompressionSession(daemon, parameters)
     try session.addPool(pool, id: 1)
     try session.prepare()
-    return (session, pool)
+    return (session, pool, connected)
 }
 
 /// Shared memory of this process in bytes (proc(5): RssShmem).
@@ -46,7 +47,7 @@ private func processorTime() -> Double {
 func keptFrames(
     _ daemon: Daemon, _ keepsFrames: Bool, inHardware: Bool, frames: Int
 ) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, inHardware: inHardware, keepsFrames: keepsFrames)
+    let (session, pool, _) = try open(daemon, inHardware: inHardware, keepsFrames: keepsFrames)
     defer { session.invalidate() }
     let (before, cpu) = (sharedMemory(), processorTime())
     let start = ContinuousClock.now
@@ -65,7 +66,7 @@ func keptPackets(_ daemon: Daemon, _ keepsPackets: Bool, count: Int) throws -> [
     let groupSize = 60
     var format: [UInt8] = []
     var group: [(bytes: [UInt8], pts: Int64)] = []
-    let (encoder, pool) = try open(daemon, inHardware: false)
+    let (encoder, pool, _) = try open(daemon, inHardware: false)
     try pump(encoder, pool, .nv12, (1280, 720), count: groupSize) { event in
         if case .formatDescription(let record) = event { format = record }
         if case .packet(let packet) = event { group.append((Array(packet.bytes), packet.description.pts)) }
@@ -104,11 +105,13 @@ func keptPackets(_ daemon: Daemon, _ keepsPackets: Bool, count: Int) throws -> [
     return ["ms": .double(milliseconds(since: start)), "cpu_ms": .double(processorTime() - cpu)]
 }
 
-/// Times from the call that meets the death of a hardware session's process until the next packet, in milliseconds.
+/// Times from the call that meets the death of a hardware session's process until the next packet, in milliseconds; and from connect to
+/// the first packet of these sessions.
 func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     var times: [Double] = []
+    var firstPackets: [Double] = []
     for round in 0..<rounds {
-        let (session, pool) = try open(daemon, inHardware: true)
+        let (session, pool, connected) = try open(daemon, inHardware: true)
         defer { session.invalidate() }
         var slots: [UInt64: FramePool.Slot] = [:]
         var sent = 0
@@ -134,6 +137,7 @@ func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
                 switch event {
                 case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
                 case .packet(let packet):
+                    if firstPackets.count == round { firstPackets.append(milliseconds(since: connected)) }
                     if session.restartCount > 0, let begin = detected, times.count == round {
                         times.append(milliseconds(since: begin))
                     }
@@ -148,13 +152,13 @@ func recovery(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     }
     return [
         "p50_ms": .double(percentile(times, 0.5)), "p95_ms": .double(percentile(times, 0.95)),
-        "rounds": .int(Int64(rounds)),
+        "first_p50_ms": .double(percentile(firstPackets, 0.5)), "rounds": .int(Int64(rounds)),
     ]
 }
 
 /// CPU time of the process that checks samples of a 1080p hardware session's output, in milliseconds of a frame of the session.
 func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
-    let (session, pool) = try open(daemon, 1920, 1080, inHardware: true)
+    let (session, pool, _) = try open(daemon, 1920, 1080, inHardware: true)
     defer { session.invalidate() }
     try pump(session, pool, .nv12, (1920, 1080), count: frames)
     var total = 0.0
@@ -171,5 +175,7 @@ func verification(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValu
         let command = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         if command.hasPrefix("hwdaemon-verify") { total += cpuTime(of: pid) }
     }
-    return ["cpu_ms": .double(total / 1_000_000 / Double(frames))]
+    return [
+        "cpu_ms": .double(total / 1_000_000 / Double(frames)), "copy_ms": .double(try copyTime(of: pool, slots: 6)),
+    ]
 }

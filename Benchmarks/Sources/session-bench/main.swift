@@ -106,6 +106,33 @@ func cpuTime(of pid: Int32) -> Double {
     return total
 }
 
+/// Milliseconds of this thread's CPU time for one copy of a frame of a pool, the median of 60; the slots are taken in turn, so that no
+/// frame is in a cache that is smaller than the pool.
+func copyTime(of pool: FramePool, slots count: Int) throws -> Double {
+    let slots = (0..<count).compactMap { _ in pool.acquire() }
+    defer { for slot in slots { pool.release(slot) } }
+    guard let size = slots.first.map({ pool.bytes(of: $0).count }) else {
+        throw ClientError(.connectionFailed, "the pool has no free slot")
+    }
+    let target = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 64)
+    defer { target.deallocate() }
+    memset(target, 0, size)
+    func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+    var times: [Double] = []
+    for round in 0..<60 {
+        let bytes = pool.bytes(of: slots[round % slots.count])
+        guard let base = bytes.baseAddress else { break }
+        let start = now()
+        memcpy(target, base, size)
+        times.append(now() - start)
+    }
+    return percentile(times, 0.5)
+}
+
 /// The worker's CPU time for each 1080p frame; meaningful only with x265-null preloaded into the daemon.
 func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
     let size = (1920, 1080)
@@ -125,6 +152,7 @@ func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
         let before = cpuTime(of: pid)
         try pump(session, pool, format, size, count: frames)
         result["\(format.rawValue)_us_per_frame"] = .double((cpuTime(of: pid) - before) / 1000 / Double(frames))
+        result["\(format.rawValue)_copy_us"] = .double(try copyTime(of: pool, slots: 6) * 1000)
         session.invalidate()
     }
     return result

@@ -81,6 +81,9 @@ class Image:
     def check(self) -> None:
         """Raises ParameterError if its memory may no longer be used."""
 
+    def check_use(self, target: bool) -> None:
+        """Raises ParameterError if a session may not read it or, for a target, write it."""
+
     def tobytes(self) -> bytes:
         """A copy of all planes without padding, one behind the other."""
         self.check()
@@ -93,7 +96,7 @@ class Image:
     def fill(self, source: Source) -> None:
         """Copies samples into this image. Raises ParameterError for another size, type of samples or number of planes."""
         if not self.memory.writable:
-            raise refused("the image belongs to a worker and cannot be written")
+            raise refused("the image belongs to a worker, or is in a dma-buf that can only be read")
         if self.in_use:
             raise refused("a session still reads the frame")
         for number, data in enumerate(self._split(source)):
@@ -187,7 +190,8 @@ class DMABufFrame(Frame):
 
     Pass it as a frame to encode or convert, or as the target of `TransferSession.submit`. The daemon checks it with its first use:
     what cannot be imported raises StatusError with what can, and the session continues. `fill`, `tobytes` and `planes` access the
-    dma-buf through a mapping; the app puts DMA_BUF_IOCTL_SYNC around them where a device uses it as well.
+    dma-buf through a mapping, which is read-only where the descriptor of a source is; the app puts DMA_BUF_IOCTL_SYNC around them where
+    a device uses it as well.
     """
 
     def __init__(
@@ -214,6 +218,11 @@ class DMABufFrame(Frame):
         if reason:
             raise refused(reason)
         super().__init__(memory, Layout(name, size[0], size[1], tuple(places), memory.size), 0, lambda: None)
+        self._is_target = memory.is_target
+
+    def check_use(self, target: bool) -> None:
+        if self._is_target != target:
+            raise refused("the picture is a source, made without target=True" if target else "the picture is a target, not a source")
 
 
 class Picture(Image):

@@ -89,12 +89,15 @@ class TransferSession(Session[TransferLink]):
     ) -> int:
         """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`. `pts` serves `change_effects`.
 
-        The frame is converted into `target`, or else into a frame of the session's own memory.
+        The frame is converted into `target`, or else into a frame of the session's own memory. Raises ParameterError for a picture
+        that was made for the other use.
         """
         return self._run(self._link.submit(source, color, pts, target), "sending a frame", timeout)
 
     def add_fence(self, frame: DMABufFrame, fence: int) -> None:
         """Makes the next submitted frame that has `frame` as source or target wait until a sync file is signaled, 2 s at most.
+
+        Another fence for the same frame replaces it: merge several (SYNC_IOC_MERGE).
 
         Raises StatusError for a descriptor that is no sync file; the session continues.
         """

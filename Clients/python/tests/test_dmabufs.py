@@ -9,7 +9,7 @@ import unittest
 from typing import Tuple
 from unittest import mock
 
-from hwdaemon import DMABufFrame, ParameterError, StatusError, TransferSession
+from hwdaemon import CompressionSession, DMABufFrame, ParameterError, StatusError, TransferSession
 from hwdaemon.formats import Plane
 
 from .support import ROOT, clip, daemon
@@ -91,6 +91,33 @@ class DMABufTests(unittest.TestCase):
             with self.assertRaisesRegex(StatusError, "is not a dma-buf"):
                 session.submit(source)
             self.assertEqual(len(session.convert(clip(WIDTH, HEIGHT, 1)[0]).tobytes()), 4 * WIDTH * HEIGHT)
+
+    def test_a_picture_of_the_other_use_is_refused_and_the_session_continues(self) -> None:
+        source, target, frame = buffer()[0], buffer(target=True)[0], clip(WIDTH, HEIGHT, 1)[0]
+        with TransferSession(WIDTH, HEIGHT, "nv12", "nv12", device="cpu", daemon=daemon()) as session:
+            with self.assertRaisesRegex(ParameterError, "is a source"):
+                session.submit(frame, target=source)
+            turned = DMABufFrame(os.dup(source.memory.descriptor), "nv12", (WIDTH, HEIGHT), PLACES, target=True)
+            with self.assertRaisesRegex(ParameterError, "is a target"):
+                session.submit(turned)
+            self.assertEqual(session.convert(frame).tobytes(), frame)
+        with CompressionSession(WIDTH, HEIGHT, "AR24", daemon=daemon()) as encoder:
+            with self.assertRaisesRegex(ParameterError, "is a target"):
+                encoder.encode(target, 0)
+
+    def test_a_source_may_be_read_only(self) -> None:
+        with mock.patch.dict(os.environ, {"LD_PRELOAD": self.library}):
+            server = daemon("--set", "SpareWorkers=0")
+            with TransferSession(WIDTH, HEIGHT, "nv12", "AR24", device="cpu", daemon=server) as session:
+                (source, descriptor), frame = buffer(), clip(WIDTH, HEIGHT, 1)[0]
+                source.fill(frame)
+                read_only = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
+                picture = DMABufFrame(read_only, "nv12", (WIDTH, HEIGHT), PLACES)
+                os.close(read_only)
+                self.assertEqual(picture.tobytes(), source.tobytes())
+                with self.assertRaisesRegex(ParameterError, "can only be read"):
+                    picture.fill(frame)
+                self.assertEqual(session.convert(picture).tobytes(), session.convert(frame).tobytes())
 
     def test_planes_outside_the_dma_buf_are_refused(self) -> None:
         _, descriptor = buffer()

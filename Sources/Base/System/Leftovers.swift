@@ -106,14 +106,14 @@ enum OwnerLock {
 }
 
 /// Which file a name or a descriptor refers to.
-struct FileIdentity: Equatable {
+public struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let number: UInt64
 
     private init(_ status: stat) { (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
 
     /// Nil for a descriptor that is closed.
-    init?(_ descriptor: Int32) {
+    public init?(_ descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)

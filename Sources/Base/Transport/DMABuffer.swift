@@ -9,7 +9,7 @@ public import HWDModel
 /// owner and devices may change the bytes at any time, so a codec reads a private copy of them.
 public final class DMABuffer: @unchecked Sendable {
     private let file: OwnedFD
-    private let mapping: UnsafeMutableRawBufferPointer
+    private let start: UnsafeMutableRawPointer
     private let isWritable: Bool
 
     /// Maps a dma-buf.
@@ -36,24 +36,41 @@ public final class DMABuffer: @unchecked Sendable {
                 reason.errno == EACCES || reason.errno == EPERM ? .parameter : .allocationFailed,
                 "a dma-buf cannot be mapped for \(isWritable ? "writing" : "reading"): \(reason)")
         }
-        mapping = UnsafeMutableRawBufferPointer(start: start, count: size)
+        (self.start, self.size) = (start, size)
         file = buffer
         self.isWritable = isWritable
     }
 
-    deinit { munmap(mapping.baseAddress, mapping.count) }
+    deinit { munmap(start, size) }
 
     /// Bytes of the buffer, as the kernel says.
-    public var size: Int { mapping.count }
+    public let size: Int
+
+    /// Whether no device writes it, and for writing none reads it; an access where that is unknown says why.
+    public func isIdle(for writing: Bool) -> Bool {
+        (try? HWDTransport.wait(file.rawValue, for: writing ? POLLOUT : POLLIN, until: .now)) ?? false
+    }
 
     /// Calls `body` with the memory while the CPU's view of it is coherent.
     ///
-    /// - Throws: `AllocationFailed` where the driver refuses that.
+    /// - Parameters:
+    ///   - writing: whether the memory is written, too.
+    ///   - deadline: until when a device may use it.
+    /// - Throws: `Parameter` where a device does so longer, `AllocationFailed` where the driver refuses the access.
     public func access(
-        writing: Bool, _ body: (UnsafeMutableRawBufferPointer) -> Void
+        writing: Bool, until deadline: MonotonicTime, _ body: (UnsafeMutableRawPointer) -> Void
     ) throws(SessionError) {
+        // The request below would wait without a limit.
+        var isIdle = false
+        do throws(SystemError) {
+            isIdle = try HWDTransport.wait(file.rawValue, for: writing ? POLLOUT : POLLIN, until: deadline)
+        } catch { throw SessionError(.allocationFailed, "a dma-buf cannot be waited for: \(error)") }
+        guard isIdle else {
+            throw SessionError(
+                .parameter, "a device did not release a dma-buf within \(SyncFile.timeout.components.seconds) s")
+        }
         try synchronize(begins: true, writing)
-        body(mapping)
+        body(start)
         try synchronize(begins: false, writing)
     }
 
@@ -80,6 +97,11 @@ public final class SyncFile: Sendable {
             throw SessionError(.parameter, "the file descriptor of a fence is not a sync file")
         }
         file = fence
+    }
+
+    /// Whether the fence is signaled; a wait for one that cannot be asked says why.
+    public var isSignaled: Bool {
+        (try? HWDTransport.wait(file.rawValue, for: POLLIN, until: .now)) ?? false
     }
 
     /// Waits until the fence is signaled.

@@ -65,12 +65,14 @@ public final class CompressionSession {
 
     /// Makes the next frame that names a picture wait until a sync file is signaled, 2 s at most.
     ///
+    /// Another fence for the same frame replaces it: merge several (SYNC_IOC_MERGE).
+    ///
     /// - Parameters:
     ///   - fence: its descriptor, which stays the caller's.
     ///   - poolID: the picture's pool.
     /// - Throws: `Parameter` for a descriptor that is no sync file; the session continues.
     public func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
-        try replay.client.addFence(try KeptFence(fence), to: poolID)
+        try replay.addFence(fence, to: poolID)
     }
 
     /// Registers a pool; frames may then name `poolID`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 public import HWDWire
 
@@ -13,6 +14,8 @@ public final class DMABufPicture: Sendable {
 
     private let message: AddPicture
     private let files: [Int32]
+    /// Which files they are: several pictures may be in one dma-buf.
+    private let identities: [FileIdentity?]
 
     /// Describes a picture, and duplicates the descriptors of its dma-bufs.
     ///
@@ -24,11 +27,17 @@ public final class DMABufPicture: Sendable {
     ///   - uses: whether frames are read from it, written to it, or both.
     ///   - objects: descriptors of 1 to 4 dma-bufs, which stay the caller's.
     ///   - planes: their places in the dma-bufs, in the format's order.
-    /// - Throws: where no descriptor is left, or one is not open.
+    /// - Throws: `Parameter` for another number of dma-bufs; where no descriptor is left, or one is not open.
     public init(
         fourcc: UInt32, width: UInt32, height: UInt32, modifier: UInt64 = AddPicture.linear,
         uses: AddPicture.Uses, objects: [Int32], planes: [AddPicture.Plane]
     ) throws(ClientError) {
+        guard 1...AddPicture.maxObjects ~= objects.count else {
+            throw ClientError(
+                SessionError(
+                    .parameter,
+                    "a picture has \(objects.count) dma-bufs, not 1 to \(AddPicture.maxObjects)"))
+        }
         message = AddPicture(
             poolID: 0, fourcc: fourcc, width: width, height: height, uses: uses, modifier: modifier, planes: planes)
         layout = message.layout
@@ -40,6 +49,7 @@ public final class DMABufPicture: Sendable {
             throw ClientError(error, whileDoing: "a picture's dma-buf cannot be kept")
         }
         files = copies
+        identities = copies.map { FileIdentity($0) }
     }
 
     deinit { for file in files { _ = OwnedFD(file) } }
@@ -52,7 +62,14 @@ public final class DMABufPicture: Sendable {
     }
 }
 
-/// A sync file of the app's, kept until another one replaces it.
+extension DMABufPicture {
+    /// The bytes of its dma-bufs that a frame takes; nil where they cannot be determined.
+    func regions(_ format: PixelFormat, height: Int) -> [FrameRegion]? {
+        FrameRegion.regions(message.planes, in: identities, format, height: height)
+    }
+}
+
+/// A sync file of the app's.
 final class KeptFence: Sendable {
     let file: Int32
 

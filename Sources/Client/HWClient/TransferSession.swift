@@ -70,6 +70,8 @@ public final class TransferSession {
 
     /// Makes the next frame that names a picture wait until a sync file is signaled, 2 s at most.
     ///
+    /// Another fence for the same frame replaces it: merge several (SYNC_IOC_MERGE).
+    ///
     /// - Parameters:
     ///   - fence: its descriptor, which stays the caller's.
     ///   - poolID: the picture's pool.

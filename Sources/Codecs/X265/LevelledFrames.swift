@@ -22,11 +22,11 @@ final class LevelledFrames {
 
     /// - Parameters:
     ///   - parameterSets: x265's, as NAL units.
-    ///   - isDeep: whether `DeepFrames` orders the frames.
+    ///   - isOrdered: whether a `FrameOrder` orders the frames, for which all B pictures are references.
     init(
-        _ configuration: EncoderConfiguration, parameterSets: [[UInt8]], isDeep: Bool
+        _ configuration: EncoderConfiguration, parameterSets: [[UInt8]], isOrdered: Bool
     ) throws(SessionError) {
-        unreferencedLevel = isDeep ? configuration.temporalLevels.count - 1 : nil
+        unreferencedLevel = isOrdered ? configuration.temporalLevels.count - 1 : nil
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
             isOpenGOP: configuration.allowOpenGOP)

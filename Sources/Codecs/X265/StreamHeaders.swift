@@ -10,9 +10,10 @@ enum StreamHeaders {
     /// The SPS's conformance window crops the padding that x265 was given. VPS and SPS are extended by the temporal levels,
     /// which x265 does not know.
     ///
-    /// - Parameter deepTier: profile, tier and level of a stream with the deep pyramid; nil for x265's own structure.
+    /// - Parameter groups: those of the stream, and its profile, tier and level; nil for x265's own groups.
     static func describe(
-        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration, deepTier: ProfileTierLevel? = nil
+        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration,
+        groups: (ordering: [SubLayerOrdering], tier: ProfileTierLevel)? = nil
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
         do throws(BitstreamError) {
             var reorderDepth = 0
@@ -21,20 +22,20 @@ enum StreamHeaders {
                 switch try NALUnitHeader(nal: unit).nalUnitType {
                 case .vps:
                     var vps = try VideoParameterSet(nal: unit)
-                    if let deepTier { vps.profileTierLevel = deepTier }
+                    if let groups { vps.profileTierLevel = groups.tier }
                     let layers = subLayers(
-                        configuration, vps.profileTierLevel, vps.orderingInfo, isDeep: deepTier != nil)
+                        configuration, vps.profileTierLevel, vps.orderingInfo, groups?.ordering)
                     try layers?.divide(&vps)
                     let isChanged = layers != nil || configuration.isInterlaced
                     if configuration.isInterlaced { vps.profileTierLevel.declareInterlacedSource() }
                     units.append(isChanged ? try vps.nalUnit() : unit)
                 case .sps:
                     var sps = try SequenceParameterSet(nal: unit)
-                    if let deepTier { sps.profileTierLevel = deepTier }
+                    if let groups { sps.profileTierLevel = groups.tier }
                     crop(&sps, to: PaddedSize(configuration.request))
-                    try subLayers(
-                        configuration, sps.profileTierLevel, sps.orderingInfo, isDeep: deepTier != nil)?.divide(
-                            &sps)
+                    let layers = subLayers(
+                        configuration, sps.profileTierLevel, sps.orderingInfo, groups?.ordering)
+                    try layers?.divide(&sps)
                     reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
                     if configuration.isInterlaced { sps.profileTierLevel.declareInterlacedSource() }
                     if configuration.fieldDetail != nil {
@@ -60,13 +61,13 @@ enum StreamHeaders {
     ///
     /// In x265's own groups, pictures of a level refer to the anchors on both sides and to lower levels, and the pictures below
     /// the middle of a group are coded in presentation order, so no level reorders more than the whole stream.
-    /// - Parameter isDeep: whether the groups are those of `DeepPyramid`.
+    /// - Parameter ordering: that of other groups.
     private static func subLayers(
-        _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo,
-        isDeep: Bool
+        _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ own: SubLayerOrderingInfo,
+        _ ordering: [SubLayerOrdering]?
     ) -> TemporalSubLayers? {
         let (levels, highest, size) = (
-            configuration.temporalLevels, ordering.highest, PaddedSize(configuration.request)
+            configuration.temporalLevels, own.highest, PaddedSize(configuration.request)
         )
         guard levels.count > 1 else { return nil }
         let parts = (0..<levels.count - 1).map { level in
@@ -81,7 +82,7 @@ enum StreamHeaders {
             levelIdcs: levels.levelIdcs(
                 general: tier.generalLevelIdc, width: size.width, height: size.height,
                 bitRate: configuration.bitRate),
-            ordering: isDeep ? DeepPyramid.ordering : parts + [highest])
+            ordering: ordering ?? parts + [highest])
     }
 
     /// Profile, tier and level in the SPS among these NAL units.

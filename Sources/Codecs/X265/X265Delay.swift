@@ -2,6 +2,7 @@
 internal import CHWDX265
 internal import Glibc
 public import HWDCoding
+internal import HWDHEVC
 public import HWDModel
 internal import HWDPolicy
 
@@ -25,14 +26,14 @@ public struct X265Delay: Hashable, Sendable {
         let bFrames = Int(parameters.bframes)
         // x265 3.5, Encoder::initSPS.
         let pyramid = parameters.bBPyramid != 0 && bFrames > 1
-        let isDeep = owner.pyramid == .used
-        reorderDepth = isDeep ? DeepPyramid.levelCount - 1 : pyramid ? 2 : min(bFrames, 1)
+        let structure = owner.groups.structure
+        reorderDepth = structure?.ordering.last?.maxNumReorderPics ?? (pyramid ? 2 : min(bFrames, 1))
         // Its look-ahead, a group of B pictures before it and one after it, a frame for each thread, and a few that it
         // outputs late (measured: 21 of ultrafast, 38 of medium, 59 of slower).
         framesHeld =
             Int(parameters.lookaheadDepth) + 2 * bFrames + Self.frameThreads(parameters)
             + configuration.temporalLevels.framesHeld + 8
-            + (isDeep ? DeepPyramid.groupsAhead * DeepPyramid.groupSize : 0)
+            + (structure?.framesAhead ?? 0)
     }
 
     /// As many as x265 3.5 starts (ThreadPool::getFrameThreadsCount).

@@ -13,7 +13,7 @@ public final class X265Encoder: Encoder {
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
     /// Nil where x265 orders pictures itself.
-    private let deep: DeepFrames?
+    private let order: (any FrameOrder)?
     private let offsets: QuantOffsets?
     /// Nil where pictures have no pic_timing messages, or x265 writes them.
     private var timing: PictureTiming?
@@ -72,50 +72,48 @@ public final class X265Encoder: Encoder {
     }
 
     init(
-        _ configuration: EncoderConfiguration, role: X265Role, statistics: X265Statistics? = nil
+        _ configuration: EncoderConfiguration, role: X265Role, statistics: X265Statistics? = nil,
+        build: Int = X265Library.build
     ) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
-        let parameters = try X265Parameters(api: api, configuration, role: role)
+        let parameters = try X265Parameters(api: api, configuration, role: role, build: build)
         handle = try X265Handle(api, parameters, configuration, statistics)
         source = PictureSource(configuration.request)
         peak = configuration.measuresError ? Double(255 << (depth - 8)) : nil
         timing = PictureTiming(configuration)
 
-        let isDeep = parameters.pyramid == .used
-        let deepTier = isDeep ? try Self.tier(api: api, configuration) : nil
-        deep = isDeep ? try Self.orderFrames(of: handle, configuration) : nil
+        var groups: (ordering: [SubLayerOrdering], tier: ProfileTierLevel)?
+        if let structure = parameters.groups.structure {
+            groups = (structure.ordering, try Self.tier(api: api, configuration))
+            order = try structure.start(handle, configuration)
+        } else {
+            order = nil
+        }
         let units = try handle.headers()
-        let headers = try StreamHeaders.describe(units, configuration, deepTier: deepTier)
+        let headers = try StreamHeaders.describe(units, configuration, groups: groups)
         formatDescription = headers.record
         parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
         let hasLevels = configuration.temporalLevels.count > 1
-        levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units, isDeep: isDeep) : nil
+        levelled =
+            hasLevels ? try LevelledFrames(configuration, parameterSets: units, isOrdered: groups != nil) : nil
         offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
         let tick = configuration.request.timeBase.value
         decodeTimes = DecodeTimes(
             reorderDepth: headers.reorderDepth,
             nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
         try noteReferences(configuration)
-        if case .refused(let reason) = parameters.pyramid { notes.append(reason) }
+        if case .refused(let reason) = parameters.groups { notes.append(reason) }
     }
 
-    /// Prepares an open encoder for the deep pyramid, before its first frame.
-    private static func orderFrames(
-        of handle: X265Handle, _ configuration: EncoderConfiguration
-    ) throws(SessionError) -> DeepFrames {
-        try DeepPyramid.restrict(handle.encoder, handle.api)
-        return DeepFrames(configuration, try handle.parameters())
-    }
-
-    /// Profile, tier and level of a stream of x265's own structure, whose decoder needs as many pictures as the deep
-    /// pyramid's, which x265 declares to have no profile.
+    /// Profile, tier and level of a stream of x265's own groups, whose decoder needs as many pictures as that of a
+    /// `GroupStructure`, which x265 declares to have no profile.
     private static func tier(
         api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration
     ) throws(SessionError) -> ProfileTierLevel {
-        let parameters = try X265Parameters(api: api, configuration, allowsPyramid: false)
+        let parameters = try X265Parameters(api: api, configuration, build: nil)
         parameters.pointer.pointee.frameNumThreads = 1
         return try StreamHeaders.tier(try X265Handle(api, parameters, configuration).headers())
     }
@@ -141,25 +139,23 @@ public final class X265Encoder: Encoder {
             levelled.note(level, of: input.frameID)
             return try submit(input, .regular, handler)
         }
-        guard let deep else {
+        guard let order else {
             return try levelled.add(input) { (frame, kind) throws(SessionError) in
                 try submit(frame, kind, handler)
             }
         }
-        try deep.add(input) { (frame, place) throws(SessionError) in
-            try submit(frame, place, deep, levelled, handler)
+        try order.add(input) { (frame, place) throws(SessionError) in
+            try submit(frame, place, levelled, handler)
         }
     }
 
     private func submit(
-        _ input: InputPicture, _ place: DeepGroups.Picture, _ deep: DeepFrames, _ levelled: LevelledFrames,
-        _ handler: EncodedPictureHandler
+        _ input: InputPicture, _ place: GroupPlace, _ levelled: LevelledFrames, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
         levelled.note(place.level, of: input.frameID)
         let picture = fill(input)
         picture.pointee.sliceType = place.kind.x265Type
-        // An explicit BaseFrameQP is absolute.
-        deep.fill(picture, place, hasOffsets: input.baseFrameQP == nil)
+        place.fill(picture)
         _ = try step(picture, handler)
     }
 
@@ -190,9 +186,9 @@ public final class X265Encoder: Encoder {
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
-        if let deep, let levelled {
-            try deep.finish { (frame, place) throws(SessionError) in
-                try submit(frame, place, deep, levelled, handler)
+        if let order, let levelled {
+            try order.finish { (frame, place) throws(SessionError) in
+                try submit(frame, place, levelled, handler)
             }
         } else {
             try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }

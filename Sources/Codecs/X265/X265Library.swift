@@ -7,6 +7,9 @@ public enum X265Library {
     /// The value of `EncoderID`.
     public static let encoderID = "org.hwdaemon.encoder.x265"
 
+    /// Its X265_BUILD, which its file name has, too.
+    static var build: Int { Int(hwd_x265_build()) }
+
     /// The encoder for the probe's catalogue; nil when libx265 supports neither 8 nor 10 bits.
     public static var description: EncoderDescription? {
         let depths = [8, 10].filter { hwd_x265_api(Int32($0)) != nil }

@@ -9,13 +9,12 @@ internal import HWDPolicy
 final class X265Parameters {
     let pointer: UnsafeMutablePointer<x265_param>
     private let api: UnsafePointer<x265_api>
-    /// Whether the stream is coded with the deep pyramid.
-    private(set) var pyramid = DeepPyramid.Choice.unneeded
+    private(set) var groups = GroupChoice.own
 
-    /// - Parameter allowsPyramid: false for x265's own structure.
+    /// - Parameter build: X265_BUILD of the libx265 that codes; nil for x265's own groups.
     init(
         api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration, role: X265Role = .alone,
-        allowsPyramid: Bool = true
+        build: Int? = X265Library.build
     ) throws(SessionError) {
         guard let pointer = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
@@ -43,11 +42,11 @@ final class X265Parameters {
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
         }
-        guard allowsPyramid else { return }
-        pyramid = DeepPyramid.choice(configuration, role, pointer.pointee)
-        if pyramid == .used {
+        guard let build else { return }
+        groups = GroupChoice.of(configuration, role, pointer.pointee, build: build)
+        if let structure = groups.structure {
             enableQuantOffsets()
-            DeepPyramid.apply(to: pointer)
+            structure.apply(to: pointer)
         }
     }
 

@@ -67,7 +67,7 @@ struct TransferThread {
         var effects: Effects
     }
 
-    /// The first is Create's, which is never evicted; the others are ordered by age.
+    /// The first is the one of the Create call, which is never evicted; the others are ordered by age.
     private var converters: [(key: Key, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
@@ -113,9 +113,11 @@ struct TransferThread {
         let frame = pending.frame
         // A frame that reads another's result, or overwrites its source, must wait for it.
         if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
-        // Their copies are written now, and after the conversion.
+        // Their copies are written now, and after the conversion; and no frame's answer waits for another's fence.
         for picture in [pending.sourcePicture, pending.targetPicture].compactMap(\.self)
-        where begun.contains(where: { $0.uses(picture.picture.copy) }) { finishAll() }
+        where !begun.isEmpty && (!picture.isReady || begun.contains { $0.uses(picture.picture.copy) }) {
+            finishAll()
+        }
         do throws(SessionError) {
             try pending.sourcePicture?.load()
             try pending.targetPicture?.prepare()

@@ -62,12 +62,19 @@ public final class ImportedPicture: Sendable {
         }
     }
 
+    /// Whether no device writes the dma-bufs.
+    fileprivate var isIdle: Bool { buffers.allSatisfy { $0.isIdle(for: false) } }
+
     /// Copies the samples from the dma-bufs, or to them.
+    ///
+    /// - Throws: why that is not possible, or that a device uses them for longer than a fence may take.
     fileprivate func transfer(writing: Bool) throws(SessionError) {
-        guard let base = copy.mutableBytes?.baseAddress else { return }
+        guard let base = copy.mutableBytes?.baseAddress else {
+            throw SessionError(.allocationFailed, "the copy of picture \(message.poolID) is not mapped")
+        }
+        let deadline = MonotonicTime.now + SyncFile.timeout
         for (object, buffer) in buffers.enumerated() {
-            try buffer.access(writing: writing) { bytes in
-                guard let start = bytes.baseAddress else { return }
+            try buffer.access(writing: writing, until: deadline) { start in
                 for (index, plane) in message.planes.enumerated() where plane.object == object {
                     let packed = layout.planes[index]
                     let own = MutablePlaneView(base: base + Int(packed.offset), stride: Int(packed.stride))
@@ -88,6 +95,9 @@ public final class ImportedPicture: Sendable {
 public struct PictureUse: Sendable {
     public let picture: ImportedPicture
     fileprivate let fence: SyncFile?
+
+    /// Whether `load` and `prepare` wait for no device.
+    public var isReady: Bool { (fence?.isSignaled ?? true) && picture.isIdle }
 
     /// Copies the samples, once the fence is signaled.
     ///

@@ -54,7 +54,7 @@ struct LifetimeRule {
         if let orphaned, now >= orphaned + .seconds(limits.orphanSeconds) {
             return SessionError(
                 kind.notAvailableNow,
-                "the daemon has ended, and sessions may go on for \(Self.text(limits.orphanSeconds)) s "
+                "the daemon has ended, and sessions may continue for \(Self.text(limits.orphanSeconds)) s "
                     + "(OrphanTimeout)")
         }
         if orphaned != nil, now >= lastChange + idleLimit {

@@ -2,6 +2,11 @@
 internal import ArgumentParser
 internal import HWDCapturing
 internal import HWDControlCommands
+internal import HWDVideoSources
+#if PIPEWIRE
+    internal import HWDPipeWireVideo
+    internal import HWDSoundInput
+#endif
 
 /// `hwctl-capture`: `hwctl` executes it for `hwctl capture`.
 @main
@@ -10,7 +15,28 @@ struct HWCtlCapture: ParsableCommand {
         commandName: "hwctl", version: HWCtlVersion.text, subcommands: [Capture.self])
 
     /// The kinds of sources of this build.
-    static var kinds: [CaptureKind] { [TestSource.kind] }
+    static var kinds: [CaptureKind] {
+        var kinds = [TestSource.kind, CameraSource.kind]
+        #if PIPEWIRE
+            kinds.append(PipeWireSource.kind)
+        #endif
+        return kinds
+    }
+
+    /// Where sound comes from in this build; nil without PipeWire.
+    static var sound: CaptureSoundKind? {
+        #if PIPEWIRE
+            CaptureSoundKind(
+                list: { () throws(CommandFailure) in
+                    try PipeWireSound.list().map {
+                        CaptureSoundListing(name: $0.name, description: $0.description, isMonitor: $0.isMonitor)
+                    }
+                },
+                open: { (name) throws(CommandFailure) in try PipeWireSound(PipeWireSound.Node(name)) })
+        #else
+            nil
+        #endif
+    }
 
     struct Capture: ParsableCommand {
         static let configuration = CaptureCommand.configuration
@@ -20,9 +46,9 @@ struct HWCtlCapture: ParsableCommand {
         func run() throws {
             try report {
                 if arguments.list {
-                    try CaptureList(HWCtlCapture.kinds).print(json: arguments.json)
+                    try CaptureList(HWCtlCapture.kinds, sound: HWCtlCapture.sound).print(json: arguments.json)
                 } else {
-                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds).run()
+                    try CaptureJob(arguments, kinds: HWCtlCapture.kinds, sound: HWCtlCapture.sound).run()
                 }
             }
         }

@@ -29,10 +29,15 @@ package struct CaptureFiles {
         package var isNumbered: Bool
         package var maxSize: UInt64?
         package var color: MovieColor?
+        /// nil for recordings without sound.
+        package var sound: SoundTrackSettings?
 
-        package init(path: String, replaces: Bool, isNumbered: Bool, maxSize: UInt64?, color: MovieColor?) {
+        package init(
+            path: String, replaces: Bool, isNumbered: Bool, maxSize: UInt64?, color: MovieColor?,
+            sound: SoundTrackSettings? = nil
+        ) {
             (self.path, self.replaces, self.isNumbered) = (path, replaces, isNumbered)
-            (self.maxSize, self.color) = (maxSize, color)
+            (self.maxSize, self.color, self.sound) = (maxSize, color, sound)
         }
 
         /// The name of a file: with its number before the suffix.
@@ -75,6 +80,19 @@ package struct CaptureFiles {
     private var lastTime: Int64?
     /// The file up to the end of its last fragment.
     private var committed: Report?
+    /// The begin of a file, until its sound has come, which is later than the pictures.
+    private var waiting: [Packet] = []
+    /// The number of the sound's track, and the last packets before those that are written.
+    private var soundTrack = 0
+    private var recentSound: [WrittenPacket] = []
+    /// Whether the file's first fragment was written without sound.
+    private var isSoundLate = false
+    /// Where the recording's sound ends, in samples.
+    package var soundEnd: Int64?
+    private var isFull = false
+
+    /// Ticks that pictures wait for sound at most.
+    private static let greatestWait = Int64(CaptureFiles.timeScale) * 3 / 2
 
     package private(set) var reports: [Report] = []
     /// Ticks between the two frames that are furthest apart.
@@ -101,11 +119,20 @@ package struct CaptureFiles {
     /// Writes a packet.
     /// - Returns: false where the file has no room for it, and ends before it.
     package mutating func append(_ packet: Packet) throws(CommandFailure) -> Bool {
-        if packet.begins { try finish() }
+        guard plan.sound != nil, !waiting.isEmpty || packet.begins || recorder == nil else {
+            return try write(packet)
+        }
+        waiting.append(packet)
+        return packet.time - waiting[0].time < Self.greatestWait ? true : try release(isSoundLate: true)
+    }
+
+    private mutating func write(_ packet: Packet) throws(CommandFailure) -> Bool {
+        if isFull { return false }
+        if packet.begins { try finishFile(soundEnd: samples(packet.time)) }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
         let size = UInt64(packet.bytes.count)
-        if let maxSize = plan.maxSize, written + pending + size + overhead > maxSize { return false }
+        guard hasRoom(size) else { return false }
         do throws(MovieError) {
             try recorder.append(
                 WrittenPacket(
@@ -113,11 +140,7 @@ package struct CaptureFiles {
                     decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
                 to: track)
         } catch { throw CommandFailure(error) }
-        if recorder.size != written {
-            (written, pending) = (recorder.size, 0)
-            committed = reports[reports.count - 1]
-        }
-        pending += size
+        note(size, in: recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -125,6 +148,21 @@ package struct CaptureFiles {
         reports[reports.count - 1].duration =
             Double(packet.time - base + packet.duration) / Double(Self.timeScale)
         return true
+    }
+
+    /// Whether the file has room for a packet; else it ends before it.
+    private mutating func hasRoom(_ size: UInt64) -> Bool {
+        if let maxSize = plan.maxSize, written + pending + size + overhead > maxSize { isFull = true }
+        return !isFull
+    }
+
+    /// Notes a packet before it is counted: those before it may have been written as a fragment.
+    private mutating func note(_ size: UInt64, in recorder: MovieRecorder) {
+        if recorder.size != written {
+            (written, pending) = (recorder.size, 0)
+            committed = reports.last
+        }
+        pending += size
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
@@ -139,6 +177,7 @@ package struct CaptureFiles {
         do throws(MovieError) {
             let (path, created) = try create()
             let track = try created.addVideo(settings)
+            if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
             committed = nil
             reports.append(Report(file: path))
@@ -158,25 +197,94 @@ package struct CaptureFiles {
 
     /// Ends the file that is being written, if there is one.
     package mutating func finish() throws(CommandFailure) {
+        do throws(CommandFailure) {
+            if !waiting.isEmpty { _ = try release(isSoundLate: true) }
+        } catch {
+            // The file is finished all the same.
+            try? finishFile(soundEnd: soundEnd)
+            throw error
+        }
+        try finishFile(soundEnd: soundEnd)
+    }
+
+    /// - Parameter soundEnd: where the file's sound ends, in samples of the recording.
+    private mutating func finishFile(soundEnd: Int64?) throws(CommandFailure) {
         guard let recorder else { return }
         self.recorder = nil
         defer {
             var status = stat()
-            if stat(FileName.bytes(reports[reports.count - 1].file), &status) == 0 {
-                reports[reports.count - 1].bytes = UInt64(max(0, status.st_size))
+            if let last = reports.indices.last, stat(FileName.bytes(reports[last].file), &status) == 0 {
+                reports[last].bytes = UInt64(max(0, status.st_size))
             }
         }
         var failure: MovieError?
         do throws(MovieError) { try recorder.flush() } catch {
             failure = error
-            // The last fragment is not in the file.
-            let lost = reports[reports.count - 1].frames - (committed?.frames ?? 0)
-            frames -= lost
-            reports[reports.count - 1].frames -= lost
-            reports[reports.count - 1].duration = committed?.duration ?? 0
+            leaveOutFragment()
         }
         // What ends the file may fail because nothing was written.
-        do throws(MovieError) { try recorder.finish() } catch { failure = failure ?? error }
+        do throws(MovieError) {
+            if plan.sound != nil, let soundEnd {
+                try recorder.end(track: soundTrack, at: max(0, soundEnd - samples(base)))
+            }
+            try recorder.finish()
+        } catch { failure = failure ?? error }
         if let failure { throw CommandFailure(failure) }
+    }
+
+    /// Counts only what is in the file where its last fragment is not; without a fragment there is no file.
+    private mutating func leaveOutFragment() {
+        let last = reports.removeLast()
+        frames -= last.frames - (committed?.frames ?? 0)
+        if let committed { reports.append(committed) }
+    }
+}
+
+extension CaptureFiles {
+    /// Ticks as samples of the sound.
+    private func samples(_ ticks: Int64) -> Int64 {
+        let rate = Double(plan.sound?.timeScale ?? Self.timeScale)
+        return Int64((Double(ticks) * rate / Double(Self.timeScale)).rounded())
+    }
+
+    /// Writes a packet of sound, whose times are those of the recording in samples.
+    /// - Returns: as `append` of a frame's packet.
+    package mutating func append(sound packet: WrittenPacket) throws(CommandFailure) -> Bool {
+        guard plan.sound != nil else { return true }
+        defer { recentSound = recentSound.suffix(1) + [packet] }
+        let end = packet.time + packet.duration
+        // What ends a file's sound and begins that of the next one belongs to both.
+        guard let next = waiting.first.map({ samples($0.time) }), end > next else { return try write(packet) }
+        if packet.time < next, !(try write(packet)) { return false }
+        guard try release(isSoundLate: false) else { return false }
+        return try write(packet)
+    }
+
+    /// Begins a file with the frames that waited, and the sound before them, which a decoder needs first.
+    private mutating func release(isSoundLate: Bool) throws(CommandFailure) -> Bool {
+        let packets = waiting
+        waiting = []
+        self.isSoundLate = isSoundLate
+        for (index, packet) in packets.enumerated() {
+            guard try write(packet) else { return false }
+            guard index == 0 else { continue }
+            for sound in recentSound where !(try write(sound)) { return false }
+        }
+        return true
+    }
+
+    private mutating func write(_ sound: WrittenPacket) throws(CommandFailure) -> Bool {
+        if isFull { return false }
+        guard let recorder else { return true }
+        var moved = sound
+        moved.time -= samples(base)
+        moved.decodeTime -= samples(base)
+        // A track without sound in its first fragment begins with the movie.
+        if isSoundLate, moved.time < 0 { return true }
+        let size = UInt64(sound.bytes.count)
+        guard hasRoom(size) else { return false }
+        do throws(MovieError) { try recorder.append(moved, to: soundTrack) } catch { throw CommandFailure(error) }
+        note(size, in: recorder)
+        return true
     }
 }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import HWClient
 package import HWDControlCommands
+internal import HWDCaptureSound
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
@@ -19,6 +20,7 @@ package final class CaptureJob {
     private let arguments: CaptureArguments
     private let name: String
     private let source: any CaptureSource
+    private let sound: CaptureSound?
     private let copy: FrameCopy
     private let plan: CaptureFiles.Plan
     private let signals: SignalFD
@@ -30,7 +32,7 @@ package final class CaptureJob {
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     /// Opens the source and looks whether the file can be written.
-    package init(_ arguments: CaptureArguments, kinds: [CaptureKind]) throws {
+    package init(_ arguments: CaptureArguments, kinds: [CaptureKind], sound kind: CaptureSoundKind?) throws {
         // First, so that no thread takes a signal.
         signals = try SignalFD(Self.signals)
         epoll = try Epoll()
@@ -44,9 +46,11 @@ package final class CaptureJob {
         }
         self.copy = copy
         settings = CaptureSettings(arguments, format, copy.format)
+        sound = try CaptureSound(arguments, kind, test: (source as? TestSource)?.sound)
         plan = CaptureFiles.Plan(
             path: file, replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
-            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: settings.color)
+            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: settings.color,
+            sound: sound?.track.settings)
         receipt = CaptureReceipt(source: name, format)
         try Self.check(plan)
     }
@@ -93,7 +97,7 @@ package final class CaptureJob {
         let queue = try CaptureQueue(settings.format, copy, held: held, limit: limit)
         let writer = try CaptureWriter(plan, wake: queue.wake)
         let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
-        let recording = CaptureRecording(session, queue, writer, settings, segment: segment, limit: limit)
+        let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
         let end = record(recording)
@@ -101,6 +105,7 @@ package final class CaptureJob {
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
         receipt.restarts = session.restartCount
+        receipt.sound = sound?.receipt
         try finish(end, written)
     }
 
@@ -108,9 +113,13 @@ package final class CaptureJob {
     private func record(_ recording: CaptureRecording) -> End {
         do {
             try recording.prepare()
+            try sound?.start()
             try source.start(recording.queue)
             recording.start()
-        } catch { return .failure(CommandFailure(error)) }
+        } catch {
+            sound?.stop()
+            return .failure(CommandFailure(error))
+        }
         Console.note("recording; Ctrl-C ends it")
         var end: End?
         do {
@@ -126,6 +135,9 @@ package final class CaptureJob {
         do { if recording.isCoding { try recording.drain { try self.isSignaled() } } } catch {
             // What ended the recording is what is reported.
             if case .failure = end {} else { end = .failure(CommandFailure(error)) }
+        }
+        do throws(CommandFailure) { try recording.endSound() } catch {
+            if case .failure = end {} else { end = .failure(error) }
         }
         return end ?? .signal
     }

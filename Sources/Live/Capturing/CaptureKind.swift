@@ -48,9 +48,9 @@ package struct CaptureKind: Sendable {
 
     /// The kind of a name of `--source`, and its part.
     /// - Throws: `usage` for a name that no kind has.
-    package static func find(
-        _ text: String, in kinds: [CaptureKind]
-    ) throws(CommandFailure) -> (CaptureKind, String) {
+    package static func find(_ text: String, in kinds: [CaptureKind]) throws(CommandFailure) -> (
+        CaptureKind, String
+    ) {
         let pair = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let part = pair.count > 1 ? String(pair[1]) : ""
         if let kind = kinds.first(where: { $0.name == pair[0] }), kind.hasPart == !part.isEmpty {
@@ -59,5 +59,35 @@ package struct CaptureKind: Sendable {
         let names = kinds.map { $0.hasPart ? "\($0.name):…" : $0.name }.joined(separator: ", ")
         throw CommandFailure(
             .usage, "there is no source '\(text)': \(names); hwctl capture --list has more about them")
+    }
+}
+
+/// Where sound comes from in a build: what opens and lists the names of `--audio`.
+package struct CaptureSoundKind: Sendable {
+    package var list: @Sendable () throws(CommandFailure) -> [CaptureSoundListing]
+    /// Opens `default`, `monitor` or a node's name.
+    package var open: @Sendable (String) throws(CommandFailure) -> any CaptureSoundSource
+
+    package init(
+        list: @escaping @Sendable () throws(CommandFailure) -> [CaptureSoundListing],
+        open: @escaping @Sendable (String) throws(CommandFailure) -> any CaptureSoundSource
+    ) { (self.list, self.open) = (list, open) }
+}
+
+/// A microphone, or what plays sound, as `--list` describes it.
+package struct CaptureSoundListing: Encodable, Hashable, Sendable {
+    /// What `--audio` takes.
+    package var name: String
+    package var description: String
+    /// Whether it is a sink, of which is recorded what it plays.
+    package var isMonitor: Bool
+
+    enum CodingKeys: String, CodingKey {
+        case name, description
+        case isMonitor = "monitor"
+    }
+
+    package init(name: String, description: String, isMonitor: Bool) {
+        (self.name, self.description, self.isMonitor) = (name, description, isMonitor)
     }
 }

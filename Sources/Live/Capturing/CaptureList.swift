@@ -5,14 +5,17 @@ internal import HWDControlCommands
 package struct CaptureList: Encodable {
     package var schema = 1
     package var sources: [CaptureListing] = []
+    package var sounds: [CaptureSoundListing] = []
     /// Why the sources of a kind cannot be listed.
     package var problems: [String] = []
 
     /// Asks every kind; one that fails keeps none of the others from being listed.
-    package init(_ kinds: [CaptureKind]) {
+    package init(_ kinds: [CaptureKind], sound: CaptureSoundKind? = nil) {
         for kind in kinds {
             do throws(CommandFailure) { sources += try kind.list() } catch { problems.append(error.reason) }
         }
+        guard let sound else { return }
+        do throws(CommandFailure) { sounds = try sound.list() } catch { problems.append(error.reason) }
     }
 
     /// Prints it: one document, or a table.
@@ -25,6 +28,10 @@ package struct CaptureList: Encodable {
             ]
         }
         try Console.result(Console.table([["source", "what it is", "frames", "recorded as"]] + rows))
+        if !sounds.isEmpty {
+            let rows = sounds.map { [$0.name, $0.description, $0.isMonitor ? "what it plays" : "what it hears"] }
+            try Console.result("\n" + Console.table([["--audio", "what it is", "what is recorded"]] + rows))
+        }
         for problem in problems { Console.note("warning: \(problem)") }
     }
 }

@@ -31,6 +31,42 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
+    /// Silence in the place of sound.
+    package struct Gap: Encodable {
+        /// Seconds of the recording.
+        package var time: Double
+        package var seconds: Double
+        /// `start`, `lost`, `stalled` or `ended`.
+        package var cause: String
+
+        enum CodingKeys: String, CodingKey {
+            case cause
+            case time = "time_s"
+            case seconds = "duration_s"
+        }
+    }
+
+    package struct Sound: Encodable {
+        /// As `--audio` names it.
+        package var source: String
+        /// Seconds of silence in the place of sound, and where the first thousand of them are.
+        package var silence: Double
+        package var gaps: [Gap]
+        /// The drift of the source's clock that was resampled away, on average and at most, in millionths.
+        package var drift: Double
+        package var greatestCorrection: Double
+        /// Buffers whose times cannot be true.
+        package var impossibleTimes: Int
+
+        enum CodingKeys: String, CodingKey {
+            case source, gaps
+            case silence = "silence_s"
+            case drift = "drift_ppm"
+            case greatestCorrection = "greatest_correction_ppm"
+            case impossibleTimes = "impossible_times"
+        }
+    }
+
     package var schema = 1
     package var source: String
     package var width: Int
@@ -55,10 +91,11 @@ package struct CaptureReceipt: Encodable {
     package var endedBy = "signal"
     package var reason: String?
     package var encoder: Encoder?
+    package var sound: Sound?
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case reason, encoder
+        case reason, encoder, sound
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"
@@ -88,6 +125,18 @@ package struct CaptureReceipt: Encodable {
         try Console.result(
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "
                 + "\(losses), longest gap \(DecimalText.text(longestGap * 1000, 0)) ms")
+        if let sound {
+            let silence =
+                sound.silence < 0.0005 ? "none lost" : "\(DecimalText.text(sound.silence, 3)) s of silence"
+            let first = sound.gaps.prefix(8).map {
+                "\(DecimalText.text($0.seconds, 3)) s at \(DecimalText.text($0.time, 1)) s (\($0.cause))"
+            }
+            let rest = sound.gaps.count > 8 ? ", …" : ""
+            let gaps = sound.silence < 0.0005 ? "" : ": \(first.joined(separator: ", "))\(rest)"
+            try Console.result(
+                "sound: \(FileName.printable(sound.source)), drift \(DecimalText.text(sound.drift, 0)) ppm, \(silence)\(gaps)"
+            )
+        }
         for cause in DropCause.allCases {
             let entries = drops.filter { $0.cause == cause }
             guard !entries.isEmpty else { continue }

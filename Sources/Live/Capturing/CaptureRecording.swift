@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import HWClient
+internal import HWDCaptureSound
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDTransport
@@ -11,6 +13,7 @@ final class CaptureRecording {
     private let session: CompressionSession
     private let writer: CaptureWriter
     private let settings: CaptureSettings
+    private let sound: CaptureSound?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
     private let limit: UInt64?
@@ -37,10 +40,10 @@ final class CaptureRecording {
 
     init(
         _ session: CompressionSession, _ queue: CaptureQueue, _ writer: CaptureWriter, _ settings: CaptureSettings,
-        segment: UInt64?, limit: UInt64?
+        _ sound: CaptureSound?, segment: UInt64?, limit: UInt64?
     ) {
         (self.session, self.queue, self.writer, self.settings) = (session, queue, writer, settings)
-        (self.segment, self.limit) = (segment, limit)
+        (self.segment, self.limit, self.sound) = (segment, limit, sound)
     }
 
     /// Whether the session still codes what it has.
@@ -71,6 +74,7 @@ final class CaptureRecording {
                 isMoving = true
             }
         }
+        try writeSound()
         let counts = queue.counts.halvings
         for halving in counts.dropFirst(halvings) {
             Console.note(
@@ -78,6 +82,29 @@ final class CaptureRecording {
                     + "\(DecimalText.text(halving.time, 1)) s on")
         }
         halvings = counts.count
+    }
+
+    /// Codes what has been heard.
+    private func writeSound() throws(CommandFailure) {
+        guard let sound, let origin = queue.origin else { return }
+        if let reason = sound.news { Console.note("warning: the recording continues with silence: \(reason)") }
+        sound.track.begin(at: origin)
+        writer.append(try sound.packets(now: MonotonicTime.now.nanoseconds))
+    }
+
+    /// Codes the rest of the sound, up to the end of the last frame.
+    func endSound() throws(CommandFailure) {
+        guard let sound else { return }
+        defer { sound.stop() }
+        guard let origin = queue.origin, sent > 0 else { return }
+        let end = origin + lastTime + UInt64(1e9 / settings.rate)
+        let known = end + CaptureSound.hold
+        // Its true time is known half a second later.
+        while MonotonicTime.now.nanoseconds < known { usleep(20_000) }
+        sound.stop()
+        sound.track.begin(at: origin)
+        writer.append(try sound.finish(at: end))
+        writer.endSound(at: sound.track.duration)
     }
 
     /// Records the last frame again where the source has sent nothing for a second.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDControlCommands
 package import HWDTransport
+package import HWMovies
 internal import Synchronization
 
 /// A thread that writes packets to files, so that the session never waits for the disk.
@@ -8,6 +9,8 @@ package final class CaptureWriter: Sendable {
     private enum Message: Sendable {
         case configuration([UInt8])
         case packet(CaptureFiles.Packet)
+        case sound([WrittenPacket])
+        case soundEnd(Int64)
     }
 
     /// What was written.
@@ -52,6 +55,16 @@ package final class CaptureWriter: Sendable {
         _ = messages.push(.packet(packet))
     }
 
+    /// Writes packets of sound, with the times of the recording in samples.
+    package func append(_ sound: [WrittenPacket]) {
+        guard !sound.isEmpty else { return }
+        waiting.add(sound.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
+        _ = messages.push(.sound(sound))
+    }
+
+    /// States where the recording's sound ends, in samples.
+    package func endSound(at time: Int64) { _ = messages.push(.soundEnd(time)) }
+
     /// Writes all that was given, and finishes the file.
     package func finish() -> Result {
         messages.close()
@@ -80,17 +93,27 @@ package final class CaptureWriter: Sendable {
     }
 
     private func take(_ message: Message, _ files: inout CaptureFiles) {
-        if case .packet(let packet) = message { waiting.subtract(packet.bytes.count, ordering: .relaxed) }
+        switch message {
+        case .packet(let packet): waiting.subtract(packet.bytes.count, ordering: .relaxed)
+        case .sound(let packets):
+            waiting.subtract(packets.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
+        case .configuration, .soundEnd: break
+        }
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
         do throws(CommandFailure) {
             switch message {
             case .configuration(let record): try files.configure(record)
-            case .packet(let packet):
-                guard try !files.append(packet) else { return }
-                result.withLock { $0.isFull = true }
-                wake.signal()
+            case .packet(let packet): try note(files.append(packet))
+            case .sound(let packets): for packet in packets { try note(files.append(sound: packet)) }
+            case .soundEnd(let time): files.soundEnd = time
             }
         } catch { fail(error) }
+    }
+
+    private func note(_ hasRoom: Bool) {
+        guard !hasRoom else { return }
+        result.withLock { $0.isFull = true }
+        wake.signal()
     }
 
     private func fail(_ failure: CommandFailure) {

@@ -16,6 +16,7 @@ package struct DropLog: Sendable {
         /// The source's own word for the cause.
         package var detail: String?
 
+        /// Frames with the time of the first.
         package init(time: Double, frames: Int, cause: DropCause, detail: String? = nil) {
             (self.time, self.frames, self.cause, self.detail) = (time, frames, cause, detail)
         }

@@ -62,6 +62,7 @@ package struct TestPicture: Sendable {
 package final class TestSource: CaptureSource {
     package let format: CaptureFormat
     private let rate: CaptureRate
+    private let begin = Mutex<UInt64?>(nil)
     private let stopping = Mutex(false)
     private let thread = Mutex<Thread?>(nil)
     private let wake: EventFD
@@ -115,7 +116,8 @@ package final class TestSource: CaptureSource {
         guard let epoll = try? Epoll(), (try? epoll.add(wake.fileDescriptor, token: 0, events: .readable)) != nil
         else { return sink.ended(.failed("the test source cannot wait")) }
         let begin = MonotonicTime.now
-        let perSecond = max(1, UInt64(rate.perSecond.rounded()))
+        self.begin.withLock { $0 = begin.nanoseconds }
+        let perSecond = flashDistance
         for number in 0..<UInt64(UInt32.max) {
             let time = begin.nanoseconds + offset(number)
             // Painted ahead, so that the frame is sent at its time.
@@ -132,6 +134,14 @@ package final class TestSource: CaptureSource {
                 ], at: time, sequence: number)
         }
         sink.ended(.finished)
+    }
+
+    /// Frames from flash to flash.
+    private var flashDistance: UInt64 { max(1, UInt64(rate.perSecond.rounded())) }
+
+    /// Clicks with the flashes.
+    package var sound: any CaptureSoundSource {
+        TestSound(begin: { [self] in begin.withLock { $0 } }, period: offset(flashDistance))
     }
 
     /// Nanoseconds from the first frame to this one.

@@ -44,7 +44,7 @@ package struct HeadlessPlay {
         cadence.end(at: refresh)
         var receipt = PlayReceipt(
             file: setup.arguments.file, rate: setup.isPaused ? 0 : setup.arguments.rate,
-            format: setup.arguments.format,
+            format: setup.format.rawValue,
             refreshes: refresh)
         receipt.displayRate = refreshes.rate.value
         receipt.add(output, setup.video.times)

@@ -16,6 +16,23 @@ package struct PlayReceipt: Encodable {
         }
     }
 
+    /// Sound that was heard.
+    package struct Sound: Encodable, Sendable {
+        package var rate: Int
+        package var channels: Int
+        /// How often its frames were not decoded in time.
+        package var gaps = 0
+        /// The most by which pictures were before or behind it, in milliseconds, from its second second on; nil where it was shorter.
+        package var offset: Double?
+
+        enum CodingKeys: String, CodingKey {
+            case rate, channels, gaps
+            case offset = "offset_ms"
+        }
+
+        package init(rate: Int, channels: Int) { (self.rate, self.channels) = (rate, channels) }
+    }
+
     package var schema = 1
     package var file: String
     package var rate: Double
@@ -39,10 +56,11 @@ package struct PlayReceipt: Encodable {
     package var discarded: Int?
     package var decoder: Device?
     package var converter: Device?
+    package var sound: Sound?
 
     enum CodingKeys: String, CodingKey {
         case schema, file, rate, format, refreshes, shown, late, dropped, skipped, restarts, cadence, ideal
-        case presented, discarded, decoder, converter
+        case presented, discarded, decoder, converter, sound
         case displayRate = "display_rate"
         case leftOut = "left_out"
         case matchesIdeal = "matches_ideal"
@@ -92,6 +110,12 @@ package struct PlayReceipt: Encodable {
             guard let device else { continue }
             let kind = device.isHardware ? "hardware" : "software"
             try Console.result("\(verb) by \(device.name) (\(kind)\(device.reason.map { ": \($0)" } ?? ""))")
+        }
+        if let sound {
+            let offset = sound.offset.map { ", pictures within \(DecimalText.text($0, 1)) ms of it" } ?? ""
+            try Console.result(
+                "sound: \(sound.channels) channel\(sound.channels == 1 ? "" : "s") at \(sound.rate) Hz, "
+                    + "\(sound.gaps) gap\(sound.gaps == 1 ? "" : "s")\(offset)")
         }
         if restarts > 0 { try Console.result("sessions that continued in another process: \(restarts)") }
     }

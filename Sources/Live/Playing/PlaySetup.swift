@@ -2,7 +2,7 @@
 package import HWClient
 internal import HWDColor
 package import HWDControlCommands
-internal import HWDModel
+package import HWDModel
 internal import HWDSystem
 internal import HWDWire
 package import HWOutput
@@ -15,6 +15,8 @@ package struct PlaySetup {
     package let start: Int64
     /// Whether play begins paused, at its first frame.
     package var isPaused: Bool { arguments.at != nil }
+    /// The samples of frames.
+    package var format: PixelFormat
     private let conversion: CreateTransferSession.Options
 
     /// Bytes of tables that a call has room for, together, beside its other members.
@@ -26,6 +28,7 @@ package struct PlaySetup {
         video = try PlayedVideo(path: arguments.file, maxLevel: arguments.maxLevel)
         let begin = (arguments.start ?? arguments.at).flatMap(PlayArguments.nanoseconds)
         start = begin ?? (arguments.rate < 0 ? video.duration : 0)
+        format = arguments.format.flatMap { PixelFormat(rawValue: $0) } ?? .bgra8
         conversion = try Self.conversion(arguments)
     }
 
@@ -34,7 +37,7 @@ package struct PlaySetup {
     {
         var options = CreateTransferSession.Options()
         // Half floats keep what is brighter than reference white.
-        if arguments.format != "AB4H" { options.targetHeadroom = 1 }
+        if arguments.format != PixelFormat.rgba16f.rawValue { options.targetHeadroom = 1 }
         var (files, texts): ([String], [String]) = ([], [])
         for effect in arguments.effectList.effects {
             if let file = effect.file, !files.contains(file) { files.append(file) }
@@ -64,10 +67,10 @@ package struct PlaySetup {
     /// An output at the first frame, which plays unless it is paused.
     package func open(_ daemon: Daemon, clock: any OutputClock) throws -> VideoOutput {
         var options = VideoOutput.Options()
-        let isFloat = arguments.format == "AB4H"
+        let isFloat = format == .rgba16f
         options.target = .init(
-            pixelFormat: arguments.format, primaries: "709", transfer: isFloat ? nil : "srgb",
-            alpha: "premultiplied")
+            pixelFormat: format.rawValue, primaries: "709", transfer: isFloat ? nil : "srgb",
+            alpha: format.hasAlpha ? "premultiplied" : nil)
         options.conversion = conversion
         options.isLooping = arguments.loop
         let output = try VideoOutput(daemon, video, options: options, clock: clock)

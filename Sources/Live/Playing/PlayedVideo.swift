@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDControlCommands
 package import HWDModel
-internal import HWMovies
+package import HWMovies
 package import HWOutput
 internal import Synchronization
 
@@ -34,6 +34,10 @@ package struct PlayedVideo: VideoSource {
     package let size: (width: Int, height: Int)
     /// Degrees by which its pictures are rotated clockwise to be shown; nil for a matrix that is no rotation.
     package let rotation: Int?
+    /// The file, for its sound.
+    package let file: Movie
+    /// Whether its samples have more than 8 bits.
+    package let isDeep: Bool
     private var movie: MovieVideo
     private let maxLevel: Int
 
@@ -44,8 +48,10 @@ package struct PlayedVideo: VideoSource {
     /// - Throws: a failure with `noInput` or `badInput`.
     package init(path: String, maxLevel: Int?) throws(CommandFailure) {
         do throws(MovieError) {
-            movie = try MovieVideo(path: path)
+            file = try Movie(path: path)
+            movie = try MovieVideo(file)
             let track = movie.track
+            isDeep = track.entries.contains { ($0.hevc?.bitDepthLumaMinus8 ?? 0) > 0 }
             duration = Int64(clamping: Int128(track.duration) * 1_000_000_000 / Int128(max(1, track.timeScale)))
             rotation = track.rotation
             let (width, height) = (Int(track.displaySize.width) >> 16, Int(track.displaySize.height) >> 16)

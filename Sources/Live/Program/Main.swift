@@ -4,6 +4,9 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDPlaying
+#if SOUND
+    internal import HWDSound
+#endif
 #if WINDOW
     internal import HWDWindow
 #endif
@@ -27,7 +30,7 @@ struct HWCtlPlay: ParsableCommand {
                     receipt = try HeadlessPlay(setup).run(try Daemon.findAndReport())
                 } else {
                     #if WINDOW
-                        receipt = try WindowPlay(setup).run()
+                        receipt = try WindowPlay(setup, sound: try HWCtlPlay.sound(setup)).run()
                     #else
                         throw CommandFailure(
                             .unavailable,
@@ -38,6 +41,18 @@ struct HWCtlPlay: ParsableCommand {
                 if arguments.stats || arguments.json { try receipt.print(json: arguments.json) }
             }
         }
+    }
+
+    /// The sound of a file; nil for none.
+    fileprivate static func sound(_ setup: PlaySetup) throws(CommandFailure) -> (any PlayedSound)? {
+        let arguments = setup.arguments
+        if arguments.noSound { return nil }
+        #if SOUND
+            return try PipeWireSound(setup.video.file, track: arguments.audioTrack, file: arguments.file)
+        #else
+            Console.note("\(arguments.file) is silent: this hwctl-play was built without PipeWire")
+            return nil
+        #endif
     }
 
     static func main() { CommandArguments.run(Self.self, CommandArguments.prepare()) }

@@ -7,9 +7,11 @@ internal import HWOutput
 
 /// Play in a window: at each refresh the frame of the time at which it will be seen.
 package struct WindowPlay {
-    private let setup: PlaySetup
+    private var setup: PlaySetup
     private let window: CompositorWindow
-    private let clock = HostClock()
+    private let host = HostClock()
+    private let clock: SoundClock
+    private let sound: (any PlayedSound)?
 
     /// Refreshes of the display, by the compositor.
     private var interval: Int64 = 16_666_667
@@ -19,26 +21,41 @@ package struct WindowPlay {
     private var rate: Double
     private var isPlaying: Bool
     private var isFullscreen: Bool
+    /// Whether the frame of a seek has not been shown yet.
+    private var isSeeking = false
     private var isOver = false
     /// Whether the user has ended it.
     private var isClosed = false
     private var receipt: PlayReceipt
 
+    /// The epoch whose sound is heard, and since when; nil for silence.
+    private var heard: (epoch: Int, since: Int64, isFollowed: Bool)?
+    /// The most by which pictures were off, in nanoseconds.
+    private var offset: Int64?
+    private var volume = 1.0
+    private var isMuted = false
+    private var hasToldRate = false
+
     private static let second: Int64 = 1_000_000_000
 
     /// Connects to the compositor.
-    package init(_ setup: PlaySetup) throws(CommandFailure) {
-        self.setup = setup
+    /// - Parameter sound: what is heard beside the pictures; nil for silence.
+    package init(_ setup: PlaySetup, sound: (any PlayedSound)?) throws(CommandFailure) {
+        (self.setup, self.sound, clock) = (setup, sound, SoundClock(HostClock()))
         let arguments = setup.arguments
         window = try CompositorWindow()
-        guard let format = PixelFormat(rawValue: arguments.format), window.hasFormat(format) else {
+        let opened = window
+        let deep = [PixelFormat.bgrx10, .rgbx10].first { opened.hasFormat($0) }
+        if arguments.format == nil, setup.video.isDeep, let deep { self.setup.format = deep }
+        let format = self.setup.format
+        guard window.hasFormat(format) else {
             throw CommandFailure(
                 .unavailable,
-                "the compositor takes no frames of \(arguments.format); \(CompositorWindow.alternatives)")
+                "the compositor takes no frames of \(format.rawValue); \(CompositorWindow.alternatives)")
         }
         size = setup.video.size
         (rate, isPlaying, isFullscreen) = (arguments.rate, !setup.isPaused, arguments.fullscreen)
-        receipt = PlayReceipt(file: arguments.file, rate: arguments.rate, format: arguments.format, refreshes: 0)
+        receipt = PlayReceipt(file: arguments.file, rate: arguments.rate, format: format.rawValue, refreshes: 0)
         if window.reportsPresentation { (receipt.presented, receipt.discarded) = (0, 0) }
     }
 
@@ -51,11 +68,12 @@ package struct WindowPlay {
     private mutating func play() throws -> PlayReceipt {
         let output = try setup.open(try Daemon.findAndReport(), clock: clock)
         map()
+        prepareSound(setup.start)
         let limit = setup.arguments.duration.flatMap(PlayArguments.nanoseconds) ?? .max
-        let begin = clock.now
+        let begin = host.now
         var (isMapped, cadence) = (false, Cadence())
         var drawnAt = begin
-        while !isOver, clock.now - begin < limit {
+        while !isOver, host.now - begin < limit {
             // A window that nobody sees gets no callbacks, but ends all the same.
             var isDue = false
             for event in try window.events(waiting: 100) {
@@ -69,32 +87,44 @@ package struct WindowPlay {
                 }
             }
             try setup.report(output.takeEvents())
-            guard isMapped, isDue || frame == nil else {
-                if clock.now - drawnAt > Self.second / 10, hasEnded(output) { isOver = true }
+            for note in sound?.takeNotes() ?? [] { Console.note(note) }
+            // A window that nobody sees shows the frame of a seek all the same: time stands until then.
+            let isOverdue = isSeeking && host.now - drawnAt > Self.second / 10
+            guard isMapped, isDue || frame == nil || isOverdue else {
+                if host.now - drawnAt > Self.second / 10, hasEnded(output) { isOver = true }
                 continue
             }
-            drawnAt = clock.now
+            drawnAt = host.now
+            follow(output)
             let isNew = try draw(output)
             if isNew { cadence.show(at: receipt.refreshes) }
             // The first frame need not wait for a callback, but stays for a refresh.
             receipt.refreshes += isDue || isNew ? 1 : 0
         }
+        sound?.stop()
         guard frame != nil || isClosed || !isOver else { throw setup.nothingShown }
+        cadence.end(at: receipt.refreshes)
+        try finish(output, cadence)
+        return receipt
+    }
+
+    /// Waits for what the compositor says of the last frames, and completes the receipt.
+    private mutating func finish(_ output: VideoOutput, _ cadence: Cadence) throws {
         // Frames on their way are still presented.
-        let end = clock.now + Self.second / 2
+        let end = host.now + 2 * Self.second
         while let presented = receipt.presented, presented > 0,
             presented + (receipt.discarded ?? 0) < output.counts.shown,
-            clock.now < end
+            host.now < end
         {
             for event in try window.events(waiting: 100) { handle(event, output) }
         }
         // Some announce the protocol and never answer.
         if receipt.presented == 0 { (receipt.presented, receipt.discarded) = (nil, nil) }
-        cadence.end(at: receipt.refreshes)
         receipt.displayRate = 1e9 / Double(interval)
         receipt.add(output, setup.video.times)
         receipt.add(cadence, ideal: nil)
-        return receipt
+        receipt.sound = sound?.heard
+        receipt.sound?.offset = offset.map { Double($0) / 1e6 }
     }
 
     private func map() {
@@ -109,14 +139,16 @@ package struct WindowPlay {
 
     /// Shows the frame of the next refresh, where it is another one.
     private mutating func draw(_ output: VideoOutput) throws(CommandFailure) -> Bool {
-        let answer = output.copyFrame(at: nextRefresh)
+        let refresh = nextRefresh
+        let answer = output.copyFrame(at: clock.moved(refresh))
         switch answer {
         case .frame(let new):
             let isResized = frame?.buffer.width != new.buffer.width || frame?.buffer.height != new.buffer.height
-            frame = new
+            (frame, isSeeking) = (new, false)
             if isResized { resize(size.width, size.height) }
             try window.attach(new.buffer)
             window.commit()
+            startSound(output, new.epoch, at: refresh)
             return true
         case .none(let reason):
             let ends: NoFrame = rate < 0 ? .beforeStart : .afterEnd
@@ -137,7 +169,7 @@ package struct WindowPlay {
 
     /// When what is drawn now is seen.
     private var nextRefresh: Int64 {
-        let now = clock.now
+        let now = host.now
         guard let last = lastPresented, now >= last else { return now + interval }
         return last + ((now - last) / interval + 1) * interval
     }
@@ -153,6 +185,53 @@ package struct WindowPlay {
         window.scale(
             width: max(1, Int((Double(shape.width) * ratio).rounded())),
             height: max(1, Int((Double(shape.height) * ratio).rounded())))
+    }
+
+    // MARK: - Sound
+
+    /// Whether there is anything to hear: sound is not played faster, slower or in reverse.
+    private mutating func wantsSound() -> Bool {
+        guard sound != nil, isPlaying else { return false }
+        if rate != 1, !hasToldRate {
+            Console.note("\(setup.arguments.file) is silent at rates other than 1")
+            hasToldRate = true
+        }
+        return rate == 1
+    }
+
+    private mutating func prepareSound(_ item: Int64) {
+        heard = nil
+        sound?.prepare(item)
+    }
+
+    private mutating func silence() {
+        heard = nil
+        sound?.stop()
+    }
+
+    /// Lets the sound begin with the first frame of an epoch.
+    private mutating func startSound(_ output: VideoOutput, _ epoch: Int, at refresh: Int64) {
+        guard heard?.epoch != epoch else { return }
+        guard wantsSound() else { return silence() }
+        sound?.start(output.itemTime(forHostTime: clock.moved(refresh)), at: refresh)
+        heard = (epoch, refresh, false)
+    }
+
+    /// Moves the pictures' clock to the sound.
+    private mutating func follow(_ output: VideoOutput) {
+        guard let heard, let position = sound?.position else { return }
+        let ahead = position.item - output.itemTime(forHostTime: clock.moved(position.host))
+        // Where play has just begun again, the last position may be that of before.
+        guard ahead.magnitude < 2 * Self.second.magnitude else { return }
+        clock.follow(ahead, isFirst: !heard.isFollowed)
+        self.heard?.isFollowed = true
+        if position.host - heard.since > Self.second { offset = max(offset ?? 0, abs(ahead)) }
+    }
+
+    private mutating func changeVolume(to new: Double, isMuted: Bool) {
+        (volume, self.isMuted) = (max(0, min(1, new)), isMuted)
+        // Loudness is felt as about the cube root of the amplitude.
+        sound?.setVolume(isMuted ? 0 : volume * volume * volume)
     }
 
     private mutating func handle(_ event: CompositorWindow.Event, _ output: VideoOutput) {
@@ -183,6 +262,9 @@ package struct WindowPlay {
         case 26: setRate(rate - 0.25, output)
         case 27: setRate(rate + 0.25, output)
         case 38: output.setLooping(!output.isLooping)
+        case 50: changeVolume(to: volume, isMuted: !isMuted)
+        case 103: changeVolume(to: volume + 0.1, isMuted: false)
+        case 108: changeVolume(to: volume - 0.1, isMuted: false)
         case 33:
             isFullscreen.toggle()
             window.setFullscreen(isFullscreen)
@@ -191,8 +273,18 @@ package struct WindowPlay {
     }
 
     private mutating func setPlaying(_ isOn: Bool, _ output: VideoOutput) {
+        let wasPlaying = isPlaying
         isPlaying = isOn
         output.play(rate: isOn ? rate : 0)
+        let now = host.now
+        let item = output.itemTime(forHostTime: clock.moved(now))
+        if !wantsSound() {
+            silence()
+            if rate == 1 { prepareSound(item) }
+        } else if frame != nil, !wasPlaying || heard == nil {
+            sound?.start(item, at: now)
+            heard = frame.map { ($0.epoch, now, false) }
+        }
     }
 
     private mutating func setRate(_ wanted: Double, _ output: VideoOutput) {
@@ -201,14 +293,21 @@ package struct WindowPlay {
         setPlaying(true, output)
     }
 
-    private func seek(by nanoseconds: Int64, _ output: VideoOutput) {
-        output.seek(to: max(0, output.itemTime(forHostTime: clock.now) + nanoseconds))
+    private mutating func seek(by nanoseconds: Int64, _ output: VideoOutput) {
+        seek(to: output.itemTime(forHostTime: clock.now) + nanoseconds, output)
+    }
+
+    private mutating func seek(to time: Int64, _ output: VideoOutput) {
+        let time = max(0, time)
+        output.seek(to: time)
+        isSeeking = true
+        prepareSound(time)
     }
 
     private mutating func step(_ direction: Int64, _ output: VideoOutput) {
         guard let frame else { return }
         setPlaying(false, output)
         let duration = max(1_000_000, Int64(Double(frame.duration) * setup.video.timeBase.value * 1e9))
-        output.seek(to: max(0, frame.displayTime + (direction > 0 ? duration : -duration / 2)))
+        seek(to: frame.displayTime + (direction > 0 ? duration : -duration / 2), output)
     }
 }

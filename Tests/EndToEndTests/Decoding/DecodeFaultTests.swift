@@ -116,7 +116,7 @@ extension EndToEndFaults {
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")
         }
 
-        @Test("An empty packet is refused, and the session continues", .timeLimit(.minutes(5)))
+        @Test("An empty packet is refused, and the session continues")
         func emptyPacket() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
@@ -235,11 +235,12 @@ extension EndToEndFaults {
             }
             for _ in 0..<10 { try round() }
             try #require(server.hasNoWorkers())
+            // Perhaps with those of the last session: fewer than one for each of the rounds that follow.
             let files = ProcessEntry.fileCount(of: server.pid)
             for _ in 0..<rounds { try round() }
             #expect(server.hasNoWorkers())
             // The broker closes the last session's descriptors after its process has ended.
-            #expect(eventually { ProcessEntry.fileCount(of: server.pid) == files })
+            #expect(eventually { ProcessEntry.fileCount(of: server.pid) <= files })
             #expect(try server.sessions().isEmpty)
         }
 

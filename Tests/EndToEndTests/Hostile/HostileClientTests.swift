@@ -110,6 +110,14 @@ extension EndToEndFaults {
                 }
             }
 
+        static let pictures = [0, 5].map { count in
+            Violation("addPicture with \(count) descriptors", reason: "came with \(count) file descriptors") {
+                try $0.send(
+                    opcode: Opcode.addPicture.rawValue, [UInt8](repeating: 0, count: 32),
+                    fds: [Int32](repeating: 0, count: count))
+            }
+        }
+
         static let payloads: [Violation] =
             [.addPool, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket].flatMap {
                 (opcode: Opcode) in
@@ -134,7 +142,7 @@ extension EndToEndFaults {
 
         @Test(
             "A broken rule of framing ends the session",
-            arguments: framing + unknownOpcodes + workersOpcodes + descriptors + payloads)
+            arguments: framing + unknownOpcodes + workersOpcodes + descriptors + pictures + payloads)
         func breaksFraming(_ violation: Violation) throws { try violation.check(TestDaemon()) }
 
         static let pools: [Violation] = [

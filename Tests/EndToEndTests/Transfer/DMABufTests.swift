@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDLinux
 import Foundation
 import Glibc
 import HWClient
@@ -223,45 +224,88 @@ extension EndToEnd {
             #expect(end?.reason.contains(reason) == true, "\(end?.reason ?? "")")
         }
 
-        @Test("A frame waits for its fence, which is a sync file and is waited for in bounds")
-        func fences() throws {
+        @Test("Planes may be in dma-bufs of their own, of a source and of a target")
+        func severalBuffers() throws {
+            let server = try TestDaemon(environment: FakeBuffer.environment())
+            let planar = CreateTransferSession.Image(pixelFormat: "YU12")
+            let session = try TransferSession(
+                server.daemon,
+                CreateTransferSession.Parameters(
+                    width: Self.width, height: Self.height, source: Self.video, target: planar, device: "cpu"))
+            let from = try (0..<2).map { _ in try FakeBuffer(.nv12, width: Self.width, height: Self.height) }
+            let to = try (0..<3).map { _ in try FakeBuffer(.yu12, width: Self.width, height: Self.height) }
+            func split(_ buffers: [FakeBuffer], _ uses: AddPicture.Uses) throws -> DMABufPicture {
+                try buffers[0].picture(uses) { message, files in
+                    files = buffers.map { $0.file.rawValue }
+                    for plane in message.planes.indices { message.planes[plane].object = UInt32(plane) }
+                }
+            }
+            let (source, target) = (try split(from, .source), try split(to, .target))
+            try session.addPicture(source, id: 1)
+            try session.addPicture(target, id: 2)
+            // The other plane of each dma-buf has other samples.
+            let luma = Self.width * Self.height
+            let (first, second) = (Self.noise(.nv12, 1), Self.noise(.nv12, 2))
+            from[0].fill(first)
+            from[1].fill(second)
+            try session.transfer(Self.frame(1, source, target))
+            let answer = try Self.answer(session)
+            try #require(answer.status == .ok, "\(answer.reason)")
+            let pools = try Transferer(server.daemon, Self.video, planar, width: Self.width, height: Self.height)
+            let expected = try pools.convertPacked(Array(first[..<luma] + second[luma...]))
+            let chroma = (Self.width / 2) * (Self.height / 2)
+            let parts = [0..<luma, luma..<luma + chroma, luma + chroma..<luma + 2 * chroma]
+            for (plane, part) in parts.enumerated() {
+                for (buffer, written) in to.enumerated() {
+                    let samples = Array(written.frame[part])
+                    let untouched = [UInt8](repeating: FakeBuffer.guardByte, count: part.count)
+                    #expect(samples == (plane == buffer ? Array(expected[part]) : untouched))
+                }
+            }
+        }
+
+        @Test("A picture has one to four dma-bufs", arguments: [0, 5])
+        func countOfBuffers(_ count: Int) throws {
+            let buffer = try FakeBuffer(.nv12, width: Self.width, height: Self.height)
+            let error = #expect(throws: ClientError.self) {
+                try buffer.picture(.source) { $1 = [Int32](repeating: $1[0], count: count) }
+            }
+            #expect(error?.status == .parameter)
+            #expect(error?.reason == "a picture has \(count) dma-bufs, not 1 to 4")
+        }
+
+        @Test("A frame onto its own source, in the same dma-buf, is not repeated; one beside it is")
+        func sameBuffer() throws {
             let server = try TestDaemon(environment: FakeBuffer.environment())
             let (from, to) = (
                 try FakeBuffer(.nv12, width: Self.width, height: Self.height),
                 try FakeBuffer(.bgra8, width: Self.width, height: Self.height)
             )
-            let session = try Self.session(server)
-            let (source, target) = (try from.picture(.source), try to.picture(.target))
-            try session.addPicture(source, id: 1)
-            try session.addPicture(target, id: 2)
-            let null = open("/dev/null", O_RDWR)
-            defer { close(null) }
-            for (file, pool) in [(from.file.rawValue, UInt32(1)), (null, 2)] {
-                let error = #expect(throws: ClientError.self) { try session.addFence(file, to: pool) }
-                #expect(error?.reason.contains("is not a sync file") == true, "\(error?.reason ?? "")")
+            let file = try unsealedMemory(1 << 16)
+            for distance in [0, 1 << 15] as [UInt64] {
+                let session = try Self.session(server)
+                let (source, target) = (
+                    try from.picture(.source) { $1 = [file.rawValue] },
+                    try to.picture(.target) { message, files in
+                        files = [file.rawValue]
+                        message.planes[0].offset += distance
+                    }
+                )
+                try session.addPicture(source, id: 1)
+                try session.addPicture(target, id: 2)
+                let fence = try Fence()
+                try session.addFence(fence.file, to: 1)
+                try session.transfer(Self.frame(1, source, target))
+                kill(try server.session(session.created.session).pid, SIGKILL)
+                if distance == 0 {
+                    let error = #expect(throws: ClientError.self) { try session.nextEvent(timeout: hangLimit) }
+                    #expect(error?.reason.contains("frame 1 may have overwritten a source") == true)
+                } else {
+                    try fence.signal()
+                    #expect(try Self.answer(session).status == .ok)
+                    #expect(session.restartCount == 1)
+                }
             }
-            let fence = Pipe()
-            for pool in 1...2 as ClosedRange<UInt32> {
-                try session.addFence(fence.fileHandleForReading.fileDescriptor, to: pool)
-            }
-            try session.transfer(Self.frame(1, source, target))
-            #expect(try session.nextEvent(timeout: .milliseconds(100)) == nil, "the frame did not wait")
-            // Samples that come before the fence is signaled are those that are converted.
-            from.fill(Self.noise(.nv12, 7))
-            try fence.fileHandleForWriting.write(contentsOf: [1])
-            #expect(try Self.answer(session).status == .ok)
-            let pools = try Transferer(
-                server.daemon, Self.video, Self.rgb, width: Self.width, height: Self.height)
-            #expect(to.frame == (try pools.convertPacked(Self.noise(.nv12, 7))))
-
-            let never = Pipe()
-            try session.addFence(never.fileHandleForReading.fileDescriptor, to: 1)
-            try session.transfer(Self.frame(2, source, target))
-            let answer = try Self.answer(session)
-            #expect(answer.status == .parameter && answer.reason.contains("was not signaled within 2 s"))
-            // It held for that frame only.
-            try session.transfer(Self.frame(3, source, target))
-            #expect(try Self.answer(session).status == .ok)
         }
     }
 }

@@ -40,6 +40,8 @@ struct ProbeTests {
     /// A character device of group `tty`; nil unless root can create one.
     private static let closedNode: String? = {
         let path = "/tmp/hwdaemon-test-node-\(getpid())"
+        // That of a killed run whose process had this number.
+        unlink(path)
         guard getuid() == 0, access("/usr/bin/setpriv", X_OK) == 0,
             mknod(path, S_IFCHR | 0o660, 0x103) == 0, chown(path, 0, 5) == 0, chmod(path, 0o660) == 0
         else { return nil }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWClient
 import HWDModel
+import HWDTransport
 import HWMovies
 import HWOutput
 import Testing
@@ -240,7 +241,8 @@ private struct ChangedVideo: VideoSource {
         let picture = 1920 * 1080 * 3 / 2
         var waiting = 0
         var taken: (small: UInt64, large: UInt64) = (0, 0)
-        for _ in 0..<600 {
+        let deadline = MonotonicTime.now + patience
+        while MonotonicTime.now < deadline {
             taken.small = try service.memory("decompression", width: 256) ?? 0
             taken.large = try service.memory("decompression", width: 1920) ?? 0
             waiting = outputs[1].counts.peakBytes

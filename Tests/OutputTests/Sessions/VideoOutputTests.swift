@@ -153,7 +153,7 @@ private struct EndingVideo: VideoSource {
         var numbers: [Int] = []
         for refresh in Int64(0)..<60 {
             clock.set(refresh * 40_000_000)
-            if let frame = output.copyFrame(waiting: .seconds(20)).frame { numbers.append(frame.number) }
+            if let frame = output.copyFrame(waiting: patience).frame { numbers.append(frame.number) }
         }
         #expect(numbers == (0..<60).map { 10 + $0 % 15 }, "\(numbers)")
     }

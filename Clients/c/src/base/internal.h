@@ -148,8 +148,8 @@ struct hwd_pool {
 
 // Takes the descriptor and the mapping; NULL, and neither taken, without memory.
 hwd_pool *hwdi_make_pool(int fd, size_t size, void *bytes, bool writable);
-// Before and after the bytes of a pool that may be a dma-buf are read.
-void hwdi_access_pool(const hwd_pool *pool, bool begins);
+// Before and after the bytes of a pool that may be a dma-buf are read; false where they may lack what a device wrote last.
+bool hwdi_access_pool(const hwd_pool *pool, bool begins);
 
 // Maps a memfd that a worker sent, for reading, and takes the descriptor in any case. The reason is without a subject.
 hwd_pool *hwdi_receive_memory(int fd, uint64_t min_size, uint64_t max_size, const char **reason);

@@ -4,11 +4,15 @@
 
 #include <fcntl.h>
 #include <linux/dma-buf.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "hwdaemon-dmabuf.h"
+
+// As long as the daemon's sessions wait for a fence.
+enum { MAX_DEVICE_WAIT_MS = 2000 };
 
 static void describe(const hwd_dmabuf *picture, picture_message *message) {
     uint8_t *at = message->bytes;
@@ -42,11 +46,13 @@ int hwd_pool_import_dmabuf(const hwd_dmabuf *picture, hwd_pool **pool) {
         hwdi_close(own);
         return hwdi_fail(-EINVAL, "the picture's planes: %s", fault);
     }
-    void *bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+    // A camera's buffer may be one that can only be read.
+    bool writable = (given.uses & HWD_PICTURE_TARGET) || (fcntl(own, F_GETFL) & O_ACCMODE) == O_RDWR;
+    void *bytes = mmap(NULL, (size_t)size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, own, 0);
     picture_message *message = bytes == MAP_FAILED ? NULL : malloc(sizeof *message);
     if (message) {
         describe(&given, message);
-        *pool = hwdi_make_pool(own, (size_t)size, bytes, true);
+        *pool = hwdi_make_pool(own, (size_t)size, bytes, writable);
         if (*pool) {
             (*pool)->picture = message;
             return 0;
@@ -59,10 +65,16 @@ int hwd_pool_import_dmabuf(const hwd_dmabuf *picture, hwd_pool **pool) {
     return hwdi_fail_errno(number, "a dma-buf");
 }
 
-void hwdi_access_pool(const hwd_pool *pool, bool begins) {
+bool hwdi_access_pool(const hwd_pool *pool, bool begins) {
     struct dma_buf_sync sync = {(begins ? DMA_BUF_SYNC_START : DMA_BUF_SYNC_END) | DMA_BUF_SYNC_READ};
-    // Where it fails the copy may lack what a device wrote last; it is needed only if the worker dies.
-    while (pool->picture && ioctl(pool->fd, DMA_BUF_IOCTL_SYNC, &sync) < 0 && (errno == EINTR || errno == EAGAIN)) {}
+    struct pollfd idle = {pool->fd, POLLIN, 0};
+    if (!pool->picture) return true;
+    // The request would wait without a limit for a device that writes the buffer.
+    if (begins && poll(&idle, 1, MAX_DEVICE_WAIT_MS) <= 0) return false;
+    int result;
+    do result = ioctl(pool->fd, DMA_BUF_IOCTL_SYNC, &sync);
+    while (result < 0 && (errno == EINTR || errno == EAGAIN));
+    return result == 0;
 }
 
 int hwdi_fence_in_turn(hwd_session *session, const registered_pool *pool, int64_t deadline) {

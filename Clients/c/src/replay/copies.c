@@ -153,7 +153,7 @@ static const char *make_copy(hwd_session *session, entry *frame) {
     }
     if (count < 0 || hwdi_check_planes(info->pixel_format, info->width, info->height, source, (uint32_t)count, pool->size))
         return not_copied;
-    hwdi_access_pool(pool, true);
+    if (!hwdi_access_pool(pool, true)) return not_copied;
     for (int i = 0; i < count; i++) {
         copy_plane(of->copies->bytes, &target[i], pool->bytes, &source[i]);
         put_64(planes + PLANE_SIZE * i, target[i].offset);

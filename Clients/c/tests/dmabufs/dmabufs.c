@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,52 @@ static void check_frames(test *of) {
     CHECK(hwd_remove_pool(of->session, picture_from, -1) == 0);
 }
 
+// A source that can only be read.
+static void check_read_only(const test *of) {
+    char name[64];
+    hwd_dmabuf source = of->source, target = of->target;
+    hwd_pool *pool;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", of->source.fd);
+    source.fd = target.fd = open(name, O_RDONLY | O_CLOEXEC);
+    CHECK(source.fd >= 0 && hwd_pool_import_dmabuf(&target, &pool) == -EACCES && !pool);
+    CHECK(hwd_pool_import_dmabuf(&source, &pool) == 0 && !hwd_pool_data(pool) && hwd_pool_bytes(pool));
+    int number = hwd_add_pool(of->session, pool, -1);
+    CHECK(number > 0);
+    transfer(of->session, number, &of->source, of->pool_to, &of->target);
+    hwd_pool_unref(pool);
+    close(source.fd);
+}
+
+// Frames to encode are copied out of a picture, unless the copy may lack what a device wrote. Here no memfd is a dma-buf for the
+// app, unless it preloads the stand-in, too.
+static void check_copies(hwd_daemon *daemon, const test *of, bool is_copied) {
+    hwd_compression_config config;
+    hwd_session *session;
+    HWD_INIT(config);
+    config.width = WIDTH, config.height = HEIGHT, config.pixel_format = HWD_NV12;
+    config.time_base.numerator = 1, config.time_base.denominator = 30;
+    CHECK(hwd_compression_create(daemon, &config, &session) == 0);
+    int pool = hwd_add_pool(session, of->from, -1);
+    CHECK(pool > 0);
+    hwd_frame frame;
+    HWD_INIT(frame);
+    frame.pool = (uint32_t)pool, frame.plane_count = of->source.plane_count;
+    memcpy(frame.planes, of->source.planes, sizeof frame.planes);
+    CHECK(hwd_encode(session, &frame, -1) == 0);
+    hwd_event event;
+    do {
+        HWD_INIT(event);
+        CHECK(hwd_next_event(session, &event, 60000) >= 0);
+        CHECK(event.type == HWD_EVENT_FORMAT || event.type == HWD_EVENT_FRAME_RELEASED);
+        hwd_release(session, &event);
+    } while (event.type != HWD_EVENT_FRAME_RELEASED);
+    char *notices;
+    CHECK(hwd_copy_properties(session, "[\"Notices\"]", -1, &notices) == 0);
+    CHECK(!strstr(notices, "a frame could not be copied") == is_copied);
+    hwd_free(notices);
+    hwd_destroy(session);
+}
+
 int main(int count, char **arguments) {
     CHECK(count >= 2);
     hwd_daemon *daemon;
@@ -112,6 +159,8 @@ int main(int count, char **arguments) {
     CHECK(of.pool_from > 0 && of.pool_to > 0);
     check_refusals(&of, count == 2);
     if (count == 2) check_frames(&of);
+    if (count == 2) check_read_only(&of);
+    if (count == 2) check_copies(daemon, &of, getenv("LD_PRELOAD") != NULL);
     transfer(of.session, of.pool_from, &of.source, of.pool_to, &of.target);
     hwd_pool_unref(of.from), hwd_pool_unref(of.to), hwd_pool_unref(of.own_from), hwd_pool_unref(of.own_to);
     hwd_destroy(of.session);

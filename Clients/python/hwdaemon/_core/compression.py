@@ -100,6 +100,7 @@ class CompressionLink(Link):
             frame = yield from self.frame()
             frame.fill(source)
             image = frame
+        image.check_use(target=False)
         pool = yield from self.lend(image)
         try:
             yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)

@@ -86,8 +86,11 @@ class PictureMemory(Memory):
         """Duplicates the descriptor. Raises OSError where it cannot be mapped."""
         own = os.dup(descriptor)
         try:
+            self.is_target = picture.uses == 2
+            # A camera's buffer may be one that can only be read.
+            can_write = fcntl.fcntl(own, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
             # Nothing else says a dma-buf's size.
-            super().__init__(own, os.lseek(own, 0, os.SEEK_END), writable=True)
+            super().__init__(own, os.lseek(own, 0, os.SEEK_END), writable=self.is_target or can_write)
         except BaseException:
             os.close(own)
             raise

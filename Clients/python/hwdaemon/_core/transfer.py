@@ -139,6 +139,9 @@ class TransferLink(Link):
             frame = yield from self.frame()
             frame.fill(source)
             image = frame
+        image.check_use(target=False)
+        if target is not None:
+            target.check_use(target=True)
         into: Frame = target if target is not None else (yield from self._target())
         # The session's own pool first: tasks that each had one of the last pools for a source would wait for it without end.
         target_pool = yield from self.lend(into)

@@ -12,8 +12,10 @@ from typing import Any, List, Optional, Tuple
 
 from .timing import ONE, RefreshGrid, TimeMap
 
-#: Frames are shown this much before their time, in nanoseconds: what jitter and rounded times need.
+#: Frames are shown this much before their time, in nanoseconds: what rounded times need, and with a grid of refreshes what is left
+#: of jitter.
 TOLERANCE = 100_000
+GRID_TOLERANCE = 500_000
 #: A picture that is later than its own time is shown only if none was for this long, in nanoseconds.
 LATE_LIMIT = 100_000_000
 
@@ -70,6 +72,7 @@ class Playback:
         self.end: Optional[int] = None
         self.map = TimeMap()
         self.grid = grid
+        self._tolerance = TOLERANCE if grid is None else GRID_TOLERANCE
         #: 1, or -1 in reverse.
         self.direction = 1
         self.loops = False
@@ -112,7 +115,7 @@ class Playback:
     def _tick(self, item: int) -> int:
         # In reverse, too, a seek shows the frame of the time itself first.
         is_back = self.direction < 0 and not self.map.is_held
-        return self.ticks(item - TOLERANCE if is_back else item + TOLERANCE)
+        return self.ticks(item - self._tolerance if is_back else item + self._tolerance)
 
     def laps(self, time: int) -> int:
         """The lap that a time is in, from 0; less in reverse."""

@@ -33,7 +33,9 @@ public struct AddPicture: SessionPayload, Hashable {
     /// DRM_FORMAT_MOD_LINEAR (drm_fourcc.h).
     public static let linear: UInt64 = 0
     /// The pixel formats that are DRM's as well, with the same fourcc (drm_fourcc.h).
-    public static let formats: [PixelFormat] = [.nv12, .p010, .yu12, .bgra8, .rgba8, .rgba16f]
+    public static let formats: [PixelFormat] = [
+        .nv12, .p010, .yu12, .bgra8, .rgba8, .bgra10, .rgba10, .bgrx10, .rgbx10, .rgba16f,
+    ]
 
     /// The client's number for it, unique among its pools.
     public var poolID: UInt32

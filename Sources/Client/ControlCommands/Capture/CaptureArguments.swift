@@ -7,6 +7,8 @@ internal import HWDSystem
 package struct CaptureArguments: ParsableArguments {
     package enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
+    package enum AudioCodec: String, ExpressibleByArgument, CaseIterable { case aac, alac }
+
     @Argument(help: "The .mov or .mp4 file.")
     package var file: String?
 
@@ -15,6 +17,16 @@ package struct CaptureArguments: ParsableArguments {
 
     @Option(help: ArgumentHelp("What is recorded: a name of --list.", valueName: "source"))
     package var source: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The sound: default (the standard microphone), monitor (what is played), a name of --list, or none, which is "
+                + "the default; of the source test: test (clicks with its flashes), its default.",
+            valueName: "source"))
+    package var audio: String?
+
+    @Option(help: "The codec of the sound.")
+    package var audioCodec = AudioCodec.aac
 
     @Option(help: ArgumentHelp("Width and height in pixels, such as 1280x720.", valueName: "WxH"))
     package var size: String?

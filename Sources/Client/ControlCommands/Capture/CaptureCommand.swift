@@ -34,6 +34,11 @@ package struct CaptureCommand: ParsableCommand {
             veryfast that is twice as fast as the recording; a line says which. --preset and --property X265Preset=NAME \
             skip it.
 
+            SOUND
+            --audio records sound as AAC, or as ALAC by --audio-codec. It keeps the time of the pictures: the drift of \
+            the sound's clock is resampled away, by at most one in a thousand, and sound that is lost becomes silence in its \
+            place, which the receipt lists. If a microphone goes away, the recording continues with silence.
+
             RECEIPT
             At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \
             between two frames, and the duration; --json prints the same as a document. Causes:
@@ -46,7 +51,8 @@ package struct CaptureCommand: ParsableCommand {
 
             SOURCES
               test      numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
-            number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second.
+            number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
+            click.
             """)
 
     @OptionGroup var arguments: CaptureArguments

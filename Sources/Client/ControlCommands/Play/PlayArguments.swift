@@ -44,8 +44,15 @@ package struct PlayArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Samples of the frames: AR24 (8 bits) or AB4H (half floats of linear light).", valueName: "format"))
-    package var format = "AR24"
+            "Samples of the frames: AR24 (8 bits), XR30 or XB30 (10 bits) or AB4H (half floats of linear light).",
+            valueName: "format"))
+    package var format: String?
+
+    @Flag(help: "Play no sound.")
+    package var noSound = false
+
+    @Option(help: ArgumentHelp("Play this track of sound, from 1; default the first enabled one.", valueName: "n"))
+    package var audioTrack: Int?
 
     @Flag(help: "Cover the whole screen.")
     package var fullscreen = false
@@ -84,6 +91,10 @@ package struct PlayArguments: ParsableArguments {
         guard !fullscreen || !headless else {
             throw ValidationError("--fullscreen needs a window, not --headless.")
         }
+        guard audioTrack ?? 1 >= 1 else { throw ValidationError("--audio-track takes a number from 1 on.") }
+        guard audioTrack == nil || !(noSound || headless) else {
+            throw ValidationError("--audio-track has no effect with --\(noSound ? "no-sound" : "headless").")
+        }
         guard rate == 1 || at == nil else {
             throw ValidationError("--rate has no effect with --at, which shows one frame: use --start.")
         }
@@ -91,7 +102,9 @@ package struct PlayArguments: ParsableArguments {
             throw ValidationError("--display-rate takes a rate from 1 to 1000, such as 59.94 or 60000/1001.")
         }
         guard (0...6).contains(maxLevel ?? 0) else { throw ValidationError("--max-level takes 0 to 6.") }
-        guard ["AR24", "AB4H"].contains(format) else { throw ValidationError("--format takes AR24 or AB4H.") }
+        guard ["AR24", "XR30", "XB30", "AB4H"].contains(format ?? "AR24") else {
+            throw ValidationError("--format takes AR24, XR30, XB30 or AB4H.")
+        }
         guard !headless || stats || json else { throw ValidationError("--headless shows nothing without --stats.") }
         guard !headless || !(loop || at != nil) || duration != nil else {
             throw ValidationError(

@@ -16,8 +16,10 @@ package struct PlayCommand: ParsableCommand {
               hwctl play --headless --stats --display-rate 144 talk.mov
 
             The video is decoded and converted in sessions of the daemon. The window needs a Wayland compositor; hwctl decode \
-            --at writes a frame without one. There is no sound. Pictures brighter than reference white are tone-mapped, \
-            unless --format is AB4H.
+            --at writes a frame without one. Pictures brighter than reference white are tone-mapped, unless --format is AB4H.
+
+            Sound is played by PipeWire, and the pictures follow it. At rates other than 1, and without PipeWire, play is \
+            silent.
 
             --headless plays against a clock instead, without waiting for it, so that the cadence is exact: frames by the \
             number of refreshes for which they stay, beside the ideal for the file's times.
@@ -27,6 +29,8 @@ package struct PlayCommand: ParsableCommand {
               left, right   1 second back, ahead; 10 seconds with shift
               , .           one frame back, ahead
               [ ]           slower, faster
+              up, down      louder, quieter
+              m             mute
               l             loop
               f             full screen
               q             quit
@@ -47,7 +51,7 @@ package struct PlayCommand: ParsableCommand {
             throw CommandFailure(
                 .unavailable,
                 "hwctl play needs the program hwctl-play beside hwctl or in ../libexec/hwdaemon: make install and the "
-                    + "package hwdaemon have it")
+                    + "package hwdaemon-play have it")
         }
     }
 }

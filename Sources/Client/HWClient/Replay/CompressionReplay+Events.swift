@@ -79,6 +79,12 @@ extension CompressionReplay {
         if canRepeat { stopKeeping(.foreign) }
     }
 
+    /// Makes the next frame that names a picture wait.
+    func addFence(_ fence: Int32, to poolID: UInt32) throws(ClientError) {
+        let kept = try KeptFence(fence)
+        try perform { () throws(ClientError) in try client.addFence(kept, to: poolID) }
+    }
+
     /// Copies the frames that are kept in a pool which the app takes back.
     ///
     /// - Throws: `Parameter` where the process has not read a frame of the pool.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
 
@@ -230,29 +231,23 @@ final class TransferReplay: Replay {
         let frames = log.numbers.compactMap { log[$0] }
         let parameters = sessions.parameters
         let (source, target) = (parameters.source.pixelFormat, parameters.target.pixelFormat)
-        let sources = frames.compactMap { region($0.source, source, height: parameters.height) }
+        let sources = frames.flatMap { regions($0.source, source, height: parameters.height) ?? [] }
         return frames.first { frame in
-            guard let written = region(frame.target, target, height: parameters.targetHeight ?? parameters.height)
+            guard let written = regions(frame.target, target, height: parameters.targetHeight ?? parameters.height)
             else { return true }
-            return sources.contains { $0.memory === written.memory && $0.bytes.overlaps(written.bytes) }
+            return sources.contains { source in written.contains { $0.overlaps(source) } }
         }?.frameID
     }
 
     /// The memory that one side of a frame takes; nil where it cannot be determined.
-    private func region(
-        _ place: TransferFrame.Place, _ pixelFormat: String, height: Int
-    ) -> (memory: AnyObject, bytes: Range<UInt64>)? {
-        if let found = pictures.first(where: { $0.id == place.poolID }) { return (found.picture, 0..<1) }
-        guard let memory = pools.first(where: { $0.id == place.poolID })?.memory,
-            let format = PixelFormat(rawValue: pixelFormat), format.planeCount == place.layout.planes.count
+    private func regions(_ place: TransferFrame.Place, _ pixelFormat: String, height: Int) -> [FrameRegion]? {
+        guard let format = PixelFormat(rawValue: pixelFormat), format.planeCount == place.layout.planes.count
         else { return nil }
-        var (start, end) = (UInt64.max, UInt64(0))
-        for (index, plane) in place.layout.planes.enumerated() {
-            let rows = UInt64(format.rows(plane: index, height: height))
-            start = min(start, plane.offset)
-            // The last row as a whole stride: a few bytes too many at most.
-            end = max(end, plane.offset &+ rows &* UInt64(plane.stride))
+        if let found = pictures.first(where: { $0.id == place.poolID }) {
+            return found.picture.regions(format, height: height)
         }
-        return start < end ? (memory, start..<end) : nil
+        guard let memory = pools.first(where: { $0.id == place.poolID })?.memory else { return nil }
+        let planes = place.layout.planes.map { AddPicture.Plane(object: 0, offset: $0.offset, stride: $0.stride) }
+        return FrameRegion.regions(planes, in: [FileIdentity(memory.file.rawValue)], format, height: height)
     }
 }

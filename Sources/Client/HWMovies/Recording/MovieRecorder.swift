@@ -38,8 +38,8 @@ public final class MovieRecorder {
     private var failure: MovieError?
     private var isFinished = false
     private var pendingSize = 0
-    /// When the fragment began, in seconds.
-    private var pendingStart: Double?
+    /// Whether the next fragment has packets.
+    private var isPending = false
 
     /// `udta` and `meta` of the movie, as they are.
     public var metadata: [Box] = []
@@ -93,7 +93,7 @@ public final class MovieRecorder {
 
     private func add(_ fragment: FragmentTrack, _ track: WrittenTrack) throws(MovieError) -> Int {
         if let failure { throw failure }
-        guard head == nil, pendingStart == nil else {
+        guard head == nil, !isPending else {
             throw MovieError(.usage, "a track is added before the first packet")
         }
         tracks.append(track)
@@ -146,13 +146,13 @@ public final class MovieRecorder {
         if head != nil, packet.decodeTime < fragments[number].begin.decode {
             throw MovieError(.usage, "a track that begins after the first fragment cannot begin before 0")
         }
-        let time = Double(packet.decodeTime) / Double(tracks[number].timeScale)
-        if let start = pendingStart,
-            time - start >= fragmentDuration || pendingSize + packet.bytes.count > Self.greatestFragment
-        {
+        // Of this track alone: another one's packets may all come later than its times.
+        let begin = fragments[number].packets.first?.decodeTime ?? packet.decodeTime
+        let length = Double(packet.decodeTime - begin) / Double(tracks[number].timeScale)
+        if isPending, length >= fragmentDuration || pendingSize + packet.bytes.count > Self.greatestFragment {
             try write(next: (number, packet.decodeTime))
         }
-        pendingStart = min(pendingStart ?? time, time)
+        isPending = true
         pendingSize += packet.bytes.count
         fragments[number].append(packet)
     }
@@ -215,7 +215,7 @@ extension MovieRecorder {
     /// Writes the packets so far as a fragment.
     /// - Parameter next: the track of the packet that follows, and its decode time.
     private func write(next: (track: Int, time: Int64)?) throws(MovieError) {
-        guard pendingStart != nil else { return }
+        guard isPending else { return }
         let runs = fragments.reduce(0) { $0 + ($1.isEmpty ? 0 : 1) }
         guard runCount + runs <= MovieLimits.fragmentRuns, Int(sequence) < MovieLimits.topLevelBoxes / 2 - 8,
             boxSize + pendingBoxSize <= MovieLimits.fragmentSize
@@ -253,7 +253,7 @@ extension MovieRecorder {
             }
             fragments[number].removeAll()
         }
-        (pendingStart, pendingSize) = (nil, 0)
+        (isPending, pendingSize) = (false, 0)
     }
 
     /// The bytes of a `moof` with its `mdat`, and where the data of each track is.

@@ -45,9 +45,10 @@ final class ProbeChild {
     private var answer: ProbeAnswer?
     private var progress: Progress?
     private var packets = 0
-    private var isLate = false
-    private var timeout: Duration
+    /// How long it took before it was killed; nil if it was not late.
+    private var lateness: String?
     private let trialTimeout: Duration
+    private var deadline: ProbeDeadline
     /// How messages name the subject.
     private let subject: String
     private let done: (End) -> Void
@@ -56,7 +57,7 @@ final class ProbeChild {
     ///
     /// - Parameters:
     ///   - sandbox: what it may do.
-    ///   - timeout: time until it answers or starts the first trial.
+    ///   - timeout: time until it answers or starts the first trial; `ProbeDeadline` has what counts.
     ///   - trialTimeout: time for each trial of a path.
     init(
         _ request: ProbeRequest, executable: String, sandbox: SandboxRequest, timeout: Duration,
@@ -64,7 +65,6 @@ final class ProbeChild {
         done: @escaping (End) -> Void
     ) throws {
         self.loop = loop
-        self.timeout = timeout
         self.trialTimeout = trialTimeout
         subject =
             switch request.subject {
@@ -75,6 +75,8 @@ final class ProbeChild {
         self.done = done
         messages = try? ProbeMessages()
         let standardError = messages?.childEnd.map { [ChildProcess.File($0, as: STDERR_FILENO)] } ?? []
+        // A process that does not exist yet has used nothing.
+        deadline = ProbeDeadline(timeout, start: .now, use: ProcessorUse(threads: [:]))
         process = try WorkerProcess(executable, sandbox: sandbox.mode, files: standardError)
         messages?.closeChildEnd()
         if !Sandbox.isSwitchedOff {
@@ -100,13 +102,14 @@ final class ProbeChild {
         startTimer()
     }
 
-    /// Restarts the timeout, which each trial has to itself.
+    /// Starts the timeout, or checks whether it has passed.
     private func startTimer() {
         loop.cancel(timer)
-        timer = loop.after(timeout) { [weak self] in
-            self?.isLate = true
-            self?.kill()
+        guard let rest = deadline.rest(now: .now, use: ProcessorUse(of: process.child.pid)) else {
+            lateness = deadline.description(now: .now)
+            return kill()
         }
+        timer = loop.after(.nanoseconds(Int64(clamping: rest))) { [weak self] in self?.startTimer() }
     }
 
     /// Kills the process; `done` follows when it has ended.
@@ -123,7 +126,8 @@ final class ProbeChild {
             switch report {
             case .trying(let record, let path):
                 progress = Progress(record: record, path: path)
-                timeout = trialTimeout
+                // Each trial has the whole time.
+                deadline = ProbeDeadline(trialTimeout, start: .now, use: ProcessorUse(of: process.child.pid))
                 startTimer()
             case .answer(let answer):
                 self.answer = answer
@@ -164,9 +168,8 @@ final class ProbeChild {
 
     private func failure(_ exit: ChildProcess.Exit, _ forbidden: ForbiddenCalls?, _ printed: String) -> Outcome {
         let remarks = (forbidden.map { "; it \($0.sentence)" } ?? "") + printed
-        if isLate {
-            let seconds = timeout.components.seconds
-            return .failure(.timedOut, "the probe of \(subject) timed out after \(seconds) s\(remarks)")
+        if let lateness {
+            return .failure(.timedOut, "the probe of \(subject) timed out after \(lateness)\(remarks)")
         }
         switch exit {
         case .signaled(let signal):

@@ -125,7 +125,7 @@ enum SettingsTable {
             "Time after which a session ends whose client has neither registered a pool nor prepared it; 0: never."),
         SettingsRow(
             "OrphanTimeout", \.orphanTimeout, .time(0...86400),
-            "Time for which running sessions may go on after the daemon was killed."),
+            "Time for which running sessions may continue after the daemon was killed."),
         SettingsRow(
             "ProbeTimeout", \.probeTimeout, .time(0.1...600),
             "Time after which a probe of a device is killed."),

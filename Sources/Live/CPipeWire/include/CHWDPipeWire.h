@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #pragma once
+#include "sound-input.h"
+#include "sound-output.h"
+#include "video.h"
 #include <stdbool.h>
 
 // PipeWire's interfaces that Swift cannot import: variadic functions and function-like macros.

@@ -76,7 +76,8 @@ final class SoundConverter: PacketConverter {
             for codec in codecs {
                 do throws(MediaError) {
                     let encoder = try SoundEncoder(
-                        codec, for: context, bits: bits, bitRate: bitRate, reducesChannels: reducesChannels)
+                        codec, for: context.ch_layout, rate: context.sample_rate, bits: bits, bitRate: bitRate,
+                        reducesChannels: reducesChannels)
                     return (codec, encoder)
                 } catch {
                     failure = error

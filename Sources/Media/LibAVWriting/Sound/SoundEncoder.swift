@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CHWDLibAV
-internal import HWDEdits
-internal import HWDLibAV
+package import CHWDLibAV
+package import HWDEdits
+package import HWDLibAV
 internal import HWDLibAVReading
-internal import HWDMetadata
+package import HWDMetadata
 internal import HWDModel
 
 /// An encoder of sound: frames of its format in, packets out.
-final class SoundEncoder {
+package final class SoundEncoder {
     /// The rates of sound that can be converted, in samples per second.
     static let rates: ClosedRange<Int32> = 1000...768_000
 
-    let codec: CodecContext
-    var context: UnsafeMutablePointer<AVCodecContext> { codec.pointer }
+    package let codec: CodecContext
+    package var context: UnsafeMutablePointer<AVCodecContext> { codec.pointer }
     /// What the conversion changes besides the codec, as `, 24 of 32 bits`; empty where nothing is.
     let changes: String
 
-    /// Opens an encoder for a decoder's sound: with its channels, or as many as the codec has a code for, and the sample rate
-    /// next to it that the codec has.
+    /// Opens an encoder: with the sound's channels, or as many as the codec has a code for, and the sample rate next to its own
+    /// that the codec has.
     ///
     /// - Parameters:
+    ///   - layout: the sound's channels.
+    ///   - rate: the sound's samples per second.
     ///   - bits: those of the source's samples.
     ///   - bitRate: bits per second of AAC; nil is the default.
     ///   - reducesChannels: whether channels are mixed where the codec has no code for so many.
     /// - Throws: `unsupported` where libavcodec cannot code such sound.
-    init(
-        _ kind: SoundCodec, for decoder: AVCodecContext, bits: Int32, bitRate: Int64?,
+    package init(
+        _ kind: SoundCodec, for layout: AVChannelLayout, rate: Int32, bits: Int32, bitRate: Int64?,
         reducesChannels: Bool
     ) throws(MediaError) {
         guard let encoder = avcodec_find_encoder(kind.libAV) else {
             throw MediaError(.unsupported, "libavcodec has no \(kind.name) encoder")
         }
-        guard Self.rates.contains(decoder.sample_rate), decoder.ch_layout.nb_channels > 0 else {
-            throw MediaError(.unsupported, "it has \(decoder.sample_rate) samples per second")
+        guard Self.rates.contains(rate), layout.nb_channels > 0 else {
+            throw MediaError(.unsupported, "it has \(rate) samples per second")
         }
         var failure: Int32 = 0
         var opened: (codec: CodecContext, layout: AVChannelLayout)?
-        let rate = Self.rate(decoder.sample_rate, encoder)
-        let layouts = Self.layouts(decoder.ch_layout).filter {
-            reducesChannels || $0.nb_channels == decoder.ch_layout.nb_channels
-        }
+        let codecRate = Self.rate(rate, encoder)
+        let layouts = Self.layouts(layout).filter { reducesChannels || $0.nb_channels == layout.nb_channels }
         for layout in layouts where opened == nil {
             guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory") }
-            guard Self.configure(codec.pointer, kind, layout, rate: rate, bits: bits, bitRate: bitRate) else {
+            guard Self.configure(codec.pointer, kind, layout, rate: codecRate, bits: bits, bitRate: bitRate) else {
                 throw MediaError(.io, "out of memory")
             }
             let code = codec.open(encoder)
@@ -54,7 +54,7 @@ final class SoundEncoder {
                 LibAVLog.explain("the \(kind.name) encoder cannot be opened: \(MediaError.text(ofLibAV: failure))"))
         }
         codec = opened.codec
-        changes = Self.changes(kind, decoder, opened.layout, rate: rate, bits: bits)
+        changes = Self.changes(kind, layout, rate, opened.layout, codecRate, bits: bits)
     }
 
     /// Sets what an encoder must know before it is opened; false when memory runs out.
@@ -80,14 +80,15 @@ final class SoundEncoder {
 
     /// What the conversion changes besides the codec.
     private static func changes(
-        _ kind: SoundCodec, _ decoder: AVCodecContext, _ layout: AVChannelLayout, rate: Int32, bits: Int32
+        _ kind: SoundCodec, _ source: AVChannelLayout, _ sourceRate: Int32, _ layout: AVChannelLayout,
+        _ rate: Int32, bits: Int32
     ) -> String {
         var changes: [String] = []
-        if layout.nb_channels != decoder.ch_layout.nb_channels {
-            changes.append("\(name(layout)) of \(decoder.ch_layout.nb_channels) channels")
+        if layout.nb_channels != source.nb_channels {
+            changes.append("\(name(layout)) of \(source.nb_channels) channels")
         }
         switch kind {
-        case .aac: if rate != decoder.sample_rate { changes.append("\(rate) samples per second") }
+        case .aac: if rate != sourceRate { changes.append("\(rate) samples per second") }
         case .alac: if bits > 24 { changes.append("24 of \(bits) bits") }
         }
         return changes.map { ", \($0)" }.joined()
@@ -137,10 +138,10 @@ final class SoundEncoder {
     }
 
     /// Samples of a frame.
-    var frameSize: Int32 { context.pointee.frame_size > 0 ? context.pointee.frame_size : 1024 }
+    package var frameSize: Int32 { context.pointee.frame_size > 0 ? context.pointee.frame_size : 1024 }
 
     /// Sends a frame (nil ends the stream) and calls `body` with each packet that is complete.
-    func encode(
+    package func encode(
         _ frame: UnsafeMutablePointer<AVFrame>?, _ packet: UnsafeMutablePointer<AVPacket>,
         _ body: () throws(MediaError) -> Void
     ) throws(MediaError) {

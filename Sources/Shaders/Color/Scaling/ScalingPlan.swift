@@ -5,7 +5,8 @@ public import HWDModel
 /// target's size.
 ///
 /// Colors are converted after scaling, from Y'CbCr of 10 bits or half floats of R'G'B'. Linear light, and colors that are not
-/// multiplied by alpha, need a conversion to half floats before, and so do words with components of 10 bits. A list of effects is always applied at the target's size.
+/// multiplied by alpha, need a conversion to half floats before, and so do words with components of 10 bits. A list of
+/// effects is always applied at the target's size.
 public struct ScalingPlan: Sendable {
     /// The conversion at the source's size.
     public let before: Conversion?

@@ -4,8 +4,8 @@ internal import HWDCoding
 internal import HWDModel
 internal import HWDPolicy
 
-/// Holds the frames of a deep pyramid until their group can be submitted.
-final class DeepFrames {
+/// The frames of a deep pyramid.
+final class DeepFrames: FrameOrder {
     private var planner: LevelPlanner
     private var groups: DeepGroups
     private let copies: WaitingFrames
@@ -66,10 +66,7 @@ final class DeepFrames {
         return analysis
     }
 
-    /// Adds a frame and submits the groups that can be coded by now.
-    func add(
-        _ input: InputPicture, _ submit: (InputPicture, DeepGroups.Picture) throws(SessionError) -> Void
-    ) throws(SessionError) {
+    func add(_ input: InputPicture, _ submit: Submit) throws(SessionError) {
         let number = nextFrame
         nextFrame += 1
         groups.add(try HalfPicture(input, request, size: size), as: number)
@@ -78,31 +75,33 @@ final class DeepFrames {
         try submitGroups(isFinished: false, submit)
     }
 
-    /// Submits the frames that still wait.
-    func finish(
-        _ submit: (InputPicture, DeepGroups.Picture) throws(SessionError) -> Void
-    ) throws(SessionError) {
+    func finish(_ submit: Submit) throws(SessionError) {
         planner.finish(into: &planned)
         try submitGroups(isFinished: true, submit)
     }
 
-    private func submitGroups(
-        isFinished: Bool, _ submit: (InputPicture, DeepGroups.Picture) throws(SessionError) -> Void
-    ) throws(SessionError) {
+    private func submitGroups(isFinished: Bool, _ submit: Submit) throws(SessionError) {
         let frames = planned
         planned.removeAll(keepingCapacity: true)
         for frame in frames { try groups.plan(frame) }
         while let group = groups.next(isFinished: isFinished) {
             for picture in group {
-                try copies.take(picture.number) { (input) throws(SessionError) in try submit(input, picture) }
+                try copies.take(picture.number) { (input) throws(SessionError) in
+                    // An explicit BaseFrameQP is absolute.
+                    let hasOffsets = input.baseFrameQP == nil
+                    let place = GroupPlace(kind: picture.kind, level: picture.level) { [self] in
+                        fill($0, picture, hasOffsets: hasOffsets)
+                    }
+                    try submit(input, place)
+                }
             }
         }
     }
 
-    /// Sets the type, order and quantization of a frame that is about to be submitted.
+    /// Sets the order and quantization of a frame that is about to be submitted.
     ///
     /// - Parameter hasOffsets: whether the quantizers of blocks differ.
-    func fill(
+    private func fill(
         _ picture: UnsafeMutablePointer<x265_picture>, _ place: DeepGroups.Picture, hasOffsets: Bool
     ) {
         if hasOffsets {

@@ -11,49 +11,43 @@ internal import HWDPolicy
 /// (`analysis-load`, of which only the pictures' order counts and types are used, at reuse level 1) x265 3.5 codes the pictures
 /// that it is given in the order anchor, then B pictures that are references in the order of input. So it is given each group
 /// with the anchor last and the B pictures, all as references, by descent into the pyramid.
-enum DeepPyramid {
-    /// Whether a stream is coded with the pyramid.
-    enum Choice: Hashable {
-        case used
-        /// The stream has no levels, or another number of them.
-        case unneeded
-        /// The reason, for the client.
-        case refused(String)
-    }
-
+struct DeepPyramid: GroupStructure {
     static let levelCount = 4
     static let groupSize = 8
 
     /// Groups after a group that its offsets of the quantization parameter are computed from.
     static let groupsAhead = 5
 
-    /// sps_max_dec_pic_buffering_minus1 and sps_max_num_reorder_pics of each sub-layer.
-    static let ordering = (0..<levelCount).map { level in
-        SubLayerOrdering(maxDecPicBufferingMinus1: level + 1, maxNumReorderPics: level)
+    var ordering: [SubLayerOrdering] {
+        (0..<Self.levelCount).map { level in
+            SubLayerOrdering(maxDecPicBufferingMinus1: level + 1, maxNumReorderPics: level)
+        }
     }
 
+    var framesAhead: Int { Self.groupsAhead * Self.groupSize }
+
     /// X265_BUILD of libx265 3.5; others may use loaded analysis otherwise.
-    private static let build = 199
+    private static let knownBuild = 199
 
     /// Options that affect neither structure nor rate control.
     private static let options: Set<String> = ["asm", "pools", "hash", "frame-threads", "F", "psnr", "ssim"]
 
-    /// Decides for parameters that are otherwise complete.
+    /// `GroupChoice.of`.
     static func choice(
-        _ configuration: EncoderConfiguration, _ role: X265Role, _ parameters: x265_param
-    ) -> Choice {
-        guard configuration.temporalLevels.count == levelCount else { return .unneeded }
-        if case .follower = role { return .unneeded }
-        if let obstacle = obstacle(configuration, role, parameters) {
+        _ configuration: EncoderConfiguration, _ role: X265Role, _ parameters: x265_param, build: Int
+    ) -> GroupChoice {
+        guard configuration.temporalLevels.count == levelCount else { return .own }
+        if case .follower = role { return .own }
+        if let obstacle = obstacle(configuration, role, parameters, build: build) {
             return .refused(
                 "the temporal levels are in x265's own groups, which may need more bits, because of \(obstacle)")
         }
-        return .used
+        return .other(DeepPyramid())
     }
 
     /// What the pyramid was not made for.
     private static func obstacle(
-        _ configuration: EncoderConfiguration, _ role: X265Role, _ parameters: x265_param
+        _ configuration: EncoderConfiguration, _ role: X265Role, _ parameters: x265_param, build: Int
     ) -> String? {
         if case .leader = role { return "alpha" }
         guard case .quality = configuration.rateControl else { return "a rate control other than Quality" }
@@ -72,22 +66,20 @@ enum DeepPyramid {
         if isFasterThanMedium(configuration.x265Preset) { return "a preset faster than medium" }
         // Without cu-tree, x265's quantizer depends on costs of its own look-ahead, which has the pictures in another order.
         if parameters.rc.cuTree == 0 || parameters.rc.qgSize < 16 { return "the pictures' small size" }
-        let linked = Int(hwd_x265_build())
-        return linked == build ? nil : "libx265's build \(linked), where \(build) is known"
+        return build == knownBuild ? nil : "libx265's build \(build), where \(knownBuild) is known"
     }
 
     private static func isFasterThanMedium(_ preset: String) -> Bool {
         PropertyTable.x265Presets.prefix { $0 != "medium" }.contains(preset)
     }
 
-    /// Sets the parameters of an encoder that is about to be opened.
-    static func apply(to parameters: UnsafeMutablePointer<x265_param>) {
-        parameters.pointee.analysisLoad = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+    func apply(to parameters: UnsafeMutablePointer<x265_param>) {
+        parameters.pointee.analysisLoad = UnsafeRawPointer(Self.name.utf8Start).assumingMemoryBound(to: CChar.self)
         parameters.pointee.bUseAnalysisFile = 0
         parameters.pointee.analysisLoadReuseLevel = 1
         // Intra pictures are key frames wherever they are.
         parameters.pointee.keyframeMin = 1
-        parameters.pointee.lookaheadDepth = Int32(groupSize)
+        parameters.pointee.lookaheadDepth = Int32(Self.groupSize)
         // x265 keeps all references that fit, and needs those of a group and of the group before; `restrict` leaves one for each
         // list. Too many for a profile, so that the parameter sets get theirs from an encoder of x265's own structure.
         parameters.pointee.maxNumReferences = 12
@@ -103,8 +95,17 @@ enum DeepPyramid {
     /// x265 opens no file of that name, because `bUseAnalysisFile` is 0, and copies the name.
     private static let name: StaticString = "x"
 
-    /// Lets pictures refer to the nearest picture only, before the first frame.
-    static func restrict(_ encoder: OpaquePointer, _ api: UnsafePointer<x265_api>) throws(SessionError) {
+    func start(
+        _ handle: X265Handle, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> any FrameOrder {
+        try Self.restrict(handle.encoder, handle.api)
+        return DeepFrames(configuration, try handle.parameters())
+    }
+
+    /// Lets pictures refer to the nearest picture only.
+    private static func restrict(
+        _ encoder: OpaquePointer, _ api: UnsafePointer<x265_api>
+    ) throws(SessionError) {
         guard let parameters = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
         }

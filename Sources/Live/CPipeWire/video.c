@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "video.h"
+
+#include "CHWDPipeWire.h"
+
+#include <errno.h>
+#include <pipewire/pipewire.h>
+#include <pthread.h>
+#include <spa/param/video/format-utils.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+// MARK: Formats
+
+static const struct {
+    uint32_t id;
+    enum hwd_pw_video_kind kind;
+} kinds[] = {
+    {SPA_VIDEO_FORMAT_NV12, HWD_PW_NV12},      {SPA_VIDEO_FORMAT_I420, HWD_PW_I420},
+    {SPA_VIDEO_FORMAT_P010_10LE, HWD_PW_P010}, {SPA_VIDEO_FORMAT_YUY2, HWD_PW_YUY2},
+    {SPA_VIDEO_FORMAT_UYVY, HWD_PW_UYVY},      {SPA_VIDEO_FORMAT_BGRx, HWD_PW_BGRX},
+    {SPA_VIDEO_FORMAT_BGRA, HWD_PW_BGRX},      {SPA_VIDEO_FORMAT_RGBx, HWD_PW_RGBX},
+    {SPA_VIDEO_FORMAT_RGBA, HWD_PW_RGBX},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, MAX_SIDE = 16384 };
+
+static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t format) {
+    return spa_pod_builder_add_object(
+        builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
+        SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
+        SPA_FORMAT_VIDEO_size,
+        SPA_POD_CHOICE_RANGE_Rectangle(
+            &SPA_RECTANGLE(1280, 720), &SPA_RECTANGLE(1, 1), &SPA_RECTANGLE(MAX_SIDE, MAX_SIDE)),
+        SPA_FORMAT_VIDEO_framerate,
+        SPA_POD_CHOICE_RANGE_Fraction(&SPA_FRACTION(30, 1), &SPA_FRACTION(0, 1), &SPA_FRACTION(1000, 1)));
+}
+
+static bool read_format(const struct spa_pod *pod, hwd_pw_video_format *format) {
+    struct spa_video_info_raw info = {0};
+    uint32_t type, subtype;
+    if (spa_format_parse(pod, &type, &subtype) < 0 || type != SPA_MEDIA_TYPE_video || subtype != SPA_MEDIA_SUBTYPE_raw
+        || spa_format_video_raw_parse(pod, &info) < 0)
+        return false;
+    size_t at = 0;
+    while (at < KINDS && kinds[at].id != info.format) at++;
+    if (at == KINDS || info.size.width == 0 || info.size.width > MAX_SIDE || info.size.height == 0
+        || info.size.height > MAX_SIDE)
+        return false;
+    const bool has_rate = info.framerate.num > 0 && info.framerate.denom > 0;
+    *format = (hwd_pw_video_format){
+        kinds[at].kind, info.size.width, info.size.height, has_rate ? info.framerate.num : 0,
+        has_rate ? info.framerate.denom : 1, info.color_range, info.color_matrix, info.transfer_function,
+        info.color_primaries};
+    return true;
+}
+
+// MARK: A stream
+
+struct hwd_pw_video {
+    struct pw_thread_loop *loop;
+    struct pw_context *connection;
+    struct pw_core *core;
+    struct pw_stream *stream;
+    struct spa_hook hook;
+    struct spa_source *timer;
+    // Held by the thread in real time for as long as a picture is copied, by others for a few instructions or the first picture.
+    pthread_mutex_t lock;
+    bool has_format, is_told, has_ended, is_started;
+    hwd_pw_video_format format;
+    hwd_pw_video_events events;
+    // The newest buffer that came before the start.
+    struct pw_buffer *held;
+    int64_t silence, last_frame;
+    uint64_t frames;
+    char reason[256];
+    bool failed;
+};
+
+static int64_t monotonic(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+// Ends the stream once; the lock is held.
+static void end(hwd_pw_video *video, bool failed, const char *reason) {
+    if (video->has_ended) return;
+    video->has_ended = true;
+    video->failed = failed;
+    snprintf(video->reason, sizeof video->reason, "%s", reason);
+    if (video->is_started) video->events.ended(video->events.context, failed, video->reason);
+    video->is_started = false;
+}
+
+static void on_state(void *data, enum pw_stream_state before, enum pw_stream_state state, const char *error) {
+    hwd_pw_video *video = data;
+    pthread_mutex_lock(&video->lock);
+    if (state == PW_STREAM_STATE_ERROR) {
+        char text[200];
+        snprintf(text, sizeof text, "PipeWire: %s", error ? error : "an error without a text");
+        // A node that is removed while it is connected is no error of the recording.
+        end(video, before != PW_STREAM_STATE_STREAMING, text);
+    } else if (state == PW_STREAM_STATE_UNCONNECTED && before >= PW_STREAM_STATE_PAUSED) {
+        end(video, false, "the PipeWire node was removed");
+    }
+    pthread_mutex_unlock(&video->lock);
+}
+
+static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
+    hwd_pw_video *video = data;
+    if (id != SPA_PARAM_Format || !pod) return;
+    pthread_mutex_lock(&video->lock);
+    const bool is_known = read_format(pod, &video->format);
+    video->has_format = is_known;
+    video->is_told = false;
+    if (!is_known) end(video, true, "the PipeWire node chose a format that cannot be recorded");
+    pthread_mutex_unlock(&video->lock);
+    if (!is_known) return;
+    uint8_t memory[1024];
+    struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
+    const struct spa_pod *params[] = {
+        spa_pod_builder_add_object(
+            &builder, SPA_TYPE_OBJECT_ParamBuffers, SPA_PARAM_Buffers, SPA_PARAM_BUFFERS_buffers,
+            SPA_POD_CHOICE_RANGE_Int(8, 2, 16), SPA_PARAM_BUFFERS_dataType,
+            SPA_POD_CHOICE_FLAGS_Int(1 << SPA_DATA_MemFd | 1 << SPA_DATA_MemPtr)),
+        spa_pod_builder_add_object(
+            &builder, SPA_TYPE_OBJECT_ParamMeta, SPA_PARAM_Meta, SPA_PARAM_META_type, SPA_POD_Id(SPA_META_Header),
+            SPA_PARAM_META_size, SPA_POD_Int(sizeof(struct spa_meta_header))),
+    };
+    pw_stream_update_params(video->stream, params, 2);
+}
+
+// Another process says how long its memory is: a shorter file would end this one.
+static bool has_file(const struct spa_data *data) {
+    struct stat status;
+    if (data->type != SPA_DATA_MemFd || data->fd < 0) return true;
+    return fstat((int)data->fd, &status) == 0
+        && (uint64_t)status.st_size >= (uint64_t)data->mapoffset + data->maxsize;
+}
+
+static void on_add_buffer(void *data, struct pw_buffer *buffer) {
+    (void)data;
+    bool is_usable = true;
+    for (uint32_t i = 0; i < buffer->buffer->n_datas; i++) is_usable &= has_file(&buffer->buffer->datas[i]);
+    buffer->user_data = is_usable ? buffer : NULL;
+}
+
+static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
+    hwd_pw_video *video = data;
+    pthread_mutex_lock(&video->lock);
+    if (video->held == buffer) video->held = NULL;
+    pthread_mutex_unlock(&video->lock);
+}
+
+// Hands on a buffer's picture; false for one that is not usable, and without a picture, such as one that only moves a pointer. The
+// lock is held.
+static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
+    struct spa_buffer *content = buffer->buffer;
+    hwd_pw_video_frame frame = {0};
+    for (uint32_t i = 0; i < content->n_datas && i < 3; i++) {
+        const struct spa_data *data = &content->datas[i];
+        // The chunk is in memory that another process can write: it is read once.
+        const struct spa_chunk *chunk = data->chunk;
+        const uint32_t offset = *(const volatile uint32_t *)&chunk->offset, size = *(const volatile uint32_t *)&chunk->size;
+        const int32_t stride = *(const volatile int32_t *)&chunk->stride, flags = *(const volatile int32_t *)&chunk->flags;
+        if (i == 0 && size == 0) return false;
+        if (flags & SPA_CHUNK_FLAG_CORRUPTED || !buffer->user_data || !data->data || stride < 0 || offset > data->maxsize
+            || size > data->maxsize - offset) {
+            frame.is_damaged = true;
+            break;
+        }
+        frame.data[i] = (const uint8_t *)data->data + offset;
+        frame.size[i] = size;
+        frame.stride[i] = (uint32_t)stride;
+        frame.count = (int)i + 1;
+    }
+    if (frame.count == 0 && !frame.is_damaged) return false;
+    const struct spa_meta_header *header = spa_buffer_find_meta_data(content, SPA_META_Header, sizeof *header);
+    if (header) {
+        frame.has_header = true;
+        frame.sequence = *(const volatile uint64_t *)&header->seq;
+        frame.time = *(const volatile int64_t *)&header->pts;
+        frame.is_damaged |= (*(const volatile uint32_t *)&header->flags & SPA_META_HEADER_FLAG_CORRUPTED) != 0;
+    } else {
+        struct pw_time time = {0};
+        if (pw_stream_get_time_n(video->stream, &time, sizeof time) == 0) frame.time = time.now;
+    }
+    if (!video->is_told) video->events.formatted(video->events.context, &video->format);
+    video->is_told = true;
+    return video->events.frame(video->events.context, &frame);
+}
+
+static void on_process(void *data) {
+    hwd_pw_video *video = data;
+    pthread_mutex_lock(&video->lock);
+    // So many buffers a stream has at most; a source that sends without end does not hold this thread.
+    for (int i = 0; i < 16; i++) {
+        struct pw_buffer *buffer = pw_stream_dequeue_buffer(video->stream);
+        if (!buffer) break;
+        if (!video->is_started && !video->has_ended) {
+            struct pw_buffer *earlier = video->held;
+            video->held = buffer;
+            if (earlier) pw_stream_queue_buffer(video->stream, earlier);
+            continue;
+        }
+        if (video->is_started && video->has_format && hand_on(video, buffer)) {
+            video->last_frame = monotonic();
+            video->frames++;
+        }
+        pw_stream_queue_buffer(video->stream, buffer);
+    }
+    pthread_mutex_unlock(&video->lock);
+}
+
+static void on_timer(void *data, uint64_t count) {
+    (void)count;
+    hwd_pw_video *video = data;
+    pthread_mutex_lock(&video->lock);
+    // Where frames come only when something changes, silence behind the first is none.
+    const bool must_come = video->format.rate > 0 || video->frames == 0;
+    if (video->is_started && must_come && monotonic() - video->last_frame > video->silence) {
+        char text[100];
+        snprintf(
+            text, sizeof text, "the PipeWire node sent no picture for %lld s", (long long)(video->silence / 1000000000));
+        end(video, true, text);
+    }
+    pthread_mutex_unlock(&video->lock);
+}
+
+// Connects with the loop's lock; 0 or a negative errno. The connection takes `fd`.
+static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t id) {
+    static const struct pw_stream_events events = {
+        PW_VERSION_STREAM_EVENTS,
+        .state_changed = on_state,
+        .param_changed = on_param,
+        .add_buffer = on_add_buffer,
+        .remove_buffer = on_remove_buffer,
+        .process = on_process,
+    };
+    video->core = fd >= 0 ? pw_context_connect_fd(video->connection, fd, NULL, 0)
+                          : pw_context_connect(video->connection, NULL, 0);
+    if (!video->core) return -EHOSTDOWN;
+    struct pw_properties *properties = pw_properties_new(
+        PW_KEY_MEDIA_TYPE, "Video", PW_KEY_MEDIA_CATEGORY, "Capture", PW_KEY_MEDIA_ROLE, "Camera",
+        PW_KEY_NODE_DONT_RECONNECT, "true", NULL);
+    if (fd < 0) pw_properties_setf(properties, PW_KEY_TARGET_OBJECT, "%llu", (unsigned long long)serial);
+    video->stream = pw_stream_new(video->core, "hwctl capture", properties);
+    if (!video->stream) return -ENOMEM;
+    pw_stream_add_listener(video->stream, &video->hook, &events, video);
+    uint8_t memory[4096];
+    struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
+    const struct spa_pod *params[KINDS];
+    for (int i = 0; i < KINDS; i++) params[i] = offer(&builder, kinds[i].id);
+    return pw_stream_connect(
+        video->stream, PW_DIRECTION_INPUT, fd < 0 ? PW_ID_ANY : id,
+        PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS | PW_STREAM_FLAG_RT_PROCESS | PW_STREAM_FLAG_DONT_RECONNECT,
+        params, KINDS);
+}
+
+hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error) {
+    *error = ENOMEM;
+    hwd_pw_video *video = calloc(1, sizeof *video);
+    if (!video || !hwd_pipewire_prepare()) {
+        free(video);
+        if (fd >= 0) close(fd);
+        return NULL;
+    }
+    // The main thread may not hold up the one in real time for longer than it needs.
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    // A call may stop the stream.
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&video->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    video->loop = pw_thread_loop_new("pipewire-video", NULL);
+    if (video->loop) {
+        struct pw_loop *loop = pw_thread_loop_get_loop(video->loop);
+        // Its data thread runs in real time, where the machine allows that.
+        video->connection = pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
+        if (!video->connection) video->connection = pw_context_new(loop, NULL, 0);
+        video->timer = pw_loop_add_timer(loop, on_timer, video);
+    }
+    if (!video->connection || !video->timer || pw_thread_loop_start(video->loop) < 0) {
+        if (fd >= 0) close(fd);
+        hwd_pw_video_close(video);
+        return NULL;
+    }
+    pw_thread_loop_lock(video->loop);
+    const int result = connect_stream(video, fd, serial, id);
+    struct timespec period = {0, 200000000};
+    pw_loop_update_timer(pw_thread_loop_get_loop(video->loop), video->timer, &period, &period, false);
+    pw_thread_loop_unlock(video->loop);
+    if (result >= 0) return video;
+    *error = -result;
+    hwd_pw_video_close(video);
+    return NULL;
+}
+
+int hwd_pw_video_wait(hwd_pw_video *video, int milliseconds, hwd_pw_video_format *format) {
+    const int64_t limit = monotonic() + milliseconds * 1000000LL;
+    for (;;) {
+        pthread_mutex_lock(&video->lock);
+        const bool has_format = video->has_format, has_ended = video->has_ended;
+        *format = video->format;
+        pthread_mutex_unlock(&video->lock);
+        if (has_ended) return -ECONNRESET;
+        if (has_format) return 0;
+        if (monotonic() >= limit) return -ETIMEDOUT;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+}
+
+void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int silence) {
+    pthread_mutex_lock(&video->lock);
+    video->events = events;
+    video->silence = silence * 1000000LL;
+    video->last_frame = monotonic();
+    video->frames = 0;
+    video->is_told = false;
+    if (video->has_ended) {
+        events.ended(events.context, video->failed, video->reason);
+    } else {
+        video->is_started = true;
+        if (video->held) {
+            if (video->has_format && hand_on(video, video->held)) video->frames++;
+            pw_stream_queue_buffer(video->stream, video->held);
+            video->held = NULL;
+        }
+    }
+    pthread_mutex_unlock(&video->lock);
+}
+
+void hwd_pw_video_stop(hwd_pw_video *video) {
+    pthread_mutex_lock(&video->lock);
+    video->is_started = false;
+    pthread_mutex_unlock(&video->lock);
+}
+
+void hwd_pw_video_close(hwd_pw_video *video) {
+    if (!video) return;
+    if (video->loop) pw_thread_loop_lock(video->loop);
+    if (video->stream) pw_stream_destroy(video->stream);
+    if (video->core) pw_core_disconnect(video->core);
+    if (video->timer) pw_loop_destroy_source(pw_thread_loop_get_loop(video->loop), video->timer);
+    if (video->loop) {
+        pw_thread_loop_unlock(video->loop);
+        pw_thread_loop_stop(video->loop);
+    }
+    if (video->connection) pw_context_destroy(video->connection);
+    if (video->loop) pw_thread_loop_destroy(video->loop);
+    pthread_mutex_destroy(&video->lock);
+    free(video);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCaptureSound
+internal import HWDControlCommands
+internal import HWDEdits
+internal import HWDMetadata
+internal import HWDModel
+internal import HWMovies
+internal import Synchronization
+
+/// The sound of a recording: its source, and its packets for the files.
+final class CaptureSound: CaptureSoundSink {
+    let name: String
+    let track: SoundTrack
+    private let source: any CaptureSoundSource
+    private let end = Mutex<(reason: CaptureEnd, isReported: Bool)?>(nil)
+
+    /// Sound that is held until its true time is known, in nanoseconds.
+    static let hold = UInt64(SoundClock.hold * 1e9)
+
+    /// Opens what `--audio` names; nil for none.
+    ///
+    /// - Parameter test: the sound of the test source, where that is recorded.
+    init?(
+        _ arguments: CaptureArguments, _ kind: CaptureSoundKind?, test: (any CaptureSoundSource)?
+    ) throws(CommandFailure) {
+        // A microphone is recorded only where it is asked for.
+        name = arguments.audio ?? (test == nil ? "none" : "test")
+        guard name != "none" else { return nil }
+        if name == "test", let test {
+            source = test
+        } else if let kind {
+            source = try kind.open(name)
+        } else {
+            throw CommandFailure(.unavailable, "this build of hwctl-capture has no PipeWire, and records no sound")
+        }
+        let codec: SoundCodec = arguments.audioCodec == .alac ? .alac : .aac
+        let isQuickTime = arguments.file?.lowercased().hasSuffix(".mov") ?? true
+        do throws(MediaError) {
+            track = try SoundTrack(
+                sampleRate: source.format.sampleRate, channels: source.format.channels, codec: codec,
+                isQuickTime: isQuickTime)
+        } catch { throw CommandFailure(.unavailable, error.reason) }
+    }
+
+    func start() throws(CommandFailure) { try source.start(self) }
+    func stop() { source.stop() }
+
+    func samples(_ samples: UnsafeBufferPointer<Float>, at time: UInt64, isExact: Bool) {
+        track.samples(samples, at: time, isExact: isExact)
+    }
+
+    func ended(_ end: CaptureEnd) {
+        track.sourceEnded()
+        self.end.withLock { $0 = $0 ?? (end, false) }
+    }
+
+    /// Why the source sends nothing more, once.
+    var news: String? {
+        end.withLock { end in
+            guard let known = end, !known.isReported else { return nil }
+            end?.isReported = true
+            return known.reason.reason
+        }
+    }
+
+    /// The packets that are complete.
+    func packets(now: UInt64) throws(CommandFailure) -> [WrittenPacket] {
+        do throws(MediaError) { return try track.packets(now: now) } catch {
+            throw CommandFailure(.software, error.reason)
+        }
+    }
+
+    /// The rest of the packets, up to the recording's end.
+    func finish(at time: UInt64) throws(CommandFailure) -> [WrittenPacket] {
+        do throws(MediaError) { return try track.finish(at: time) } catch {
+            throw CommandFailure(.software, error.reason)
+        }
+    }
+
+    var receipt: CaptureReceipt.Sound {
+        let receipt = track.receipt
+        return CaptureReceipt.Sound(
+            source: name, silence: receipt.silence,
+            gaps: receipt.gaps.map {
+                CaptureReceipt.Gap(time: $0.time, seconds: $0.seconds, cause: $0.cause.rawValue)
+            }, drift: receipt.drift, greatestCorrection: receipt.greatestCorrection,
+            impossibleTimes: receipt.impossibleTimes)
+    }
+}

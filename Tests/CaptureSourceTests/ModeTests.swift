@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWDCapturing
+import Testing
+
+@testable import HWDVideoSources
+
+@Suite struct ModeTests {
+    private let webcam = [
+        ("YUYV", 1920, 1080, 5), ("YUYV", 1280, 720, 10), ("YUYV", 640, 480, 30), ("MJPG", 1920, 1080, 30),
+        ("MJPG", 1280, 720, 60), ("MJPG", 1280, 720, 30), ("MJPG", 3840, 2160, 30), ("H264", 1920, 1080, 30),
+    ].map { CameraMode(fourcc: $0, width: $1, height: $2, rate: CaptureRate($3)) }
+
+    private func best(
+        _ size: (Int, Int)? = nil, rate: Double = 30, codec: CaptureCodec? = nil
+    ) -> String? {
+        CameraMode.best(of: webcam, size: size.map { ($0.0, $0.1) }, rate: rate, codec: codec)
+            .map { "\($0.fourcc) \($0.width)x\($0.height) \($0.rate?.numerator ?? 0)" }
+    }
+
+    @Test func theLargestThatReachesTheRate() {
+        #expect(best() == "MJPG 1920x1080 30")
+        #expect(best(rate: 60) == "MJPG 1280x720 60")
+        #expect(best(rate: 5) == "YUYV 1920x1080 5")
+        #expect(best((640, 480)) == "YUYV 640x480 30")
+        #expect(best((1280, 720)) == "MJPG 1280x720 30")
+        #expect(best((4000, 2000)) == "MJPG 3840x2160 30")
+        #expect(best(codec: .h264) == "H264 1920x1080 30")
+        #expect(best(codec: .hevc) == nil)
+        #expect(CameraMode.best(of: [], size: nil, rate: 30) == nil)
+    }
+}
+
+@Suite struct SourceClockTests {
+    @Test func timesRiseAndAreNearTheArrival() {
+        var clock = SourceClock()
+        let now: Int64 = 100_000_000_000
+        #expect(clock.time(stated: now - 1_000_000, arrival: now) == UInt64(now - 1_000_000))
+        // Of another clock, of the future, none, and again.
+        #expect(clock.time(stated: 5, arrival: now + 1) == UInt64(now + 1))
+        #expect(clock.time(stated: .max, arrival: now + 2) == UInt64(now + 2))
+        #expect(clock.time(stated: nil, arrival: now + 3) == UInt64(now + 3))
+        #expect(clock.time(stated: now - 5, arrival: now + 3) == UInt64(now + 4))
+        #expect(clock.time(stated: .min, arrival: .min) == UInt64(now + 5))
+    }
+
+    @Test func numbersGoOnOverWrapsAndJumps() {
+        var clock = SourceClock()
+        #expect([UInt64(0xffff_fffd), 0xffff_ffff, 1].map { clock.number($0, bits: 32) } == [1, 3, 5])
+        // Backwards, the same again, and far ahead: another numbering.
+        #expect([UInt64(0), 0, 3_000_000].map { clock.number($0, bits: 32) } == [6, 7, 8])
+        clock.damaged(3_000_001, bits: 32)
+        #expect(clock.number(3_000_003, bits: 32) == 10)
+    }
+
+    @Test func keyFramesByTheirUnits() {
+        func isKey(_ bytes: [UInt8], _ codec: CaptureCodec) -> Bool? {
+            bytes.withUnsafeBytes { CapturedUnit.isKeyFrame($0, codec) }
+        }
+        #expect(isKey([0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 9], .h264) == true)
+        #expect(isKey([0, 0, 0, 1, 9, 0xf0, 0, 0, 1, 0x41, 9], .h264) == false)
+        #expect(isKey([0, 0, 0, 1, 0x40, 1, 0, 0, 1, 0x26, 1], .hevc) == true)
+        #expect(isKey([0, 0, 1, 0x02, 1], .hevc) == false)
+        #expect(
+            isKey([0, 0, 1], .hevc) == nil && isKey([], .h264) == nil && isKey([1, 2, 3, 4, 5, 6], .h264) == nil)
+    }
+}
