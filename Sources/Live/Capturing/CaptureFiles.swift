@@ -78,6 +78,8 @@ package struct CaptureFiles {
     private var pending: UInt64 = 0
     private var written: UInt64 = 0
     private var lastTime: Int64?
+    /// The file up to the end of its last fragment.
+    private var committed: Report?
     /// The begin of a file, until its sound has come, which is later than the pictures.
     private var waiting: [Packet] = []
     /// The number of the sound's track, and the last packets before those that are written.
@@ -95,6 +97,7 @@ package struct CaptureFiles {
     package private(set) var reports: [Report] = []
     /// Ticks between the two frames that are furthest apart.
     package private(set) var longestGap: Int64 = 0
+    /// Frames in all files.
     package private(set) var frames = 0
 
     package init(_ plan: Plan) { self.plan = plan }
@@ -128,12 +131,8 @@ package struct CaptureFiles {
         if packet.begins { try finishFile(soundEnd: samples(packet.time)) }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
-        if recorder.size != written { (written, pending) = (recorder.size, 0) }
-        pending += UInt64(packet.bytes.count)
-        if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
-            isFull = true
-            return false
-        }
+        let size = UInt64(packet.bytes.count)
+        guard hasRoom(size) else { return false }
         do throws(MovieError) {
             try recorder.append(
                 WrittenPacket(
@@ -141,6 +140,7 @@ package struct CaptureFiles {
                     decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
                 to: track)
         } catch { throw CommandFailure(error) }
+        note(size, in: recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -148,6 +148,21 @@ package struct CaptureFiles {
         reports[reports.count - 1].duration =
             Double(packet.time - base + packet.duration) / Double(Self.timeScale)
         return true
+    }
+
+    /// Whether the file has room for a packet; else it ends before it.
+    private mutating func hasRoom(_ size: UInt64) -> Bool {
+        if let maxSize = plan.maxSize, written + pending + size + overhead > maxSize { isFull = true }
+        return !isFull
+    }
+
+    /// Notes a packet before it is counted: those before it may have been written as a fragment.
+    private mutating func note(_ size: UInt64, in recorder: MovieRecorder) {
+        if recorder.size != written {
+            (written, pending) = (recorder.size, 0)
+            committed = reports.last
+        }
+        pending += size
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
@@ -164,6 +179,7 @@ package struct CaptureFiles {
             let track = try created.addVideo(settings)
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
+            committed = nil
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -181,7 +197,13 @@ package struct CaptureFiles {
 
     /// Ends the file that is being written, if there is one.
     package mutating func finish() throws(CommandFailure) {
-        if !waiting.isEmpty { _ = try release(isSoundLate: true) }
+        do throws(CommandFailure) {
+            if !waiting.isEmpty { _ = try release(isSoundLate: true) }
+        } catch {
+            // The file is finished all the same.
+            try? finishFile(soundEnd: soundEnd)
+            throw error
+        }
         try finishFile(soundEnd: soundEnd)
     }
 
@@ -191,16 +213,30 @@ package struct CaptureFiles {
         self.recorder = nil
         defer {
             var status = stat()
-            if stat(FileName.bytes(reports[reports.count - 1].file), &status) == 0 {
-                reports[reports.count - 1].bytes = UInt64(max(0, status.st_size))
+            if let last = reports.indices.last, stat(FileName.bytes(reports[last].file), &status) == 0 {
+                reports[last].bytes = UInt64(max(0, status.st_size))
             }
         }
+        var failure: MovieError?
+        do throws(MovieError) { try recorder.flush() } catch {
+            failure = error
+            leaveOutFragment()
+        }
+        // What ends the file may fail because nothing was written.
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {
                 try recorder.end(track: soundTrack, at: max(0, soundEnd - samples(base)))
             }
             try recorder.finish()
-        } catch { throw CommandFailure(error) }
+        } catch { failure = failure ?? error }
+        if let failure { throw CommandFailure(failure) }
+    }
+
+    /// Counts only what is in the file where its last fragment is not; without a fragment there is no file.
+    private mutating func leaveOutFragment() {
+        let last = reports.removeLast()
+        frames -= last.frames - (committed?.frames ?? 0)
+        if let committed { reports.append(committed) }
     }
 }
 
@@ -245,13 +281,10 @@ extension CaptureFiles {
         moved.decodeTime -= samples(base)
         // A track without sound in its first fragment begins with the movie.
         if isSoundLate, moved.time < 0 { return true }
-        if recorder.size != written { (written, pending) = (recorder.size, 0) }
-        pending += UInt64(sound.bytes.count)
-        if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
-            isFull = true
-            return false
-        }
+        let size = UInt64(sound.bytes.count)
+        guard hasRoom(size) else { return false }
         do throws(MovieError) { try recorder.append(moved, to: soundTrack) } catch { throw CommandFailure(error) }
+        note(size, in: recorder)
         return true
     }
 }
