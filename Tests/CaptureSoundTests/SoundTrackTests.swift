@@ -15,11 +15,13 @@ import Testing
         /// Buffers that do not come.
         var lost: Set<Int> = []
         var isExact = true
-        /// When it begins and ends, in seconds from the begin of the movie.
+        /// When it begins and ends, in seconds from the start of the movie.
         var first = -0.2
         var last = 10.5
+        /// When its buffers arrive, in seconds from the start of the movie; nil for 2 ms after each one's end.
+        var arrival: Double?
         static let size = 1024
-        /// The movie's begin, in seconds of CLOCK_MONOTONIC.
+        /// The movie's start, in seconds of CLOCK_MONOTONIC.
         static let begin = 4321.0
 
         static func click(_ time: Double) -> Float {
@@ -40,7 +42,8 @@ import Testing
                 let end = begin + Double(Self.size) * step
                 samples.withUnsafeBufferPointer {
                     track.receive(
-                        $0, at: UInt64(begin * 1e9), isExact: isExact, arrival: UInt64((end + 0.002) * 1e9))
+                        $0, at: UInt64(begin * 1e9), isExact: isExact,
+                        arrival: UInt64((arrival.map { Self.begin + $0 } ?? end + 0.002) * 1e9))
                 }
                 try each(end - Self.begin)
             }
@@ -80,35 +83,49 @@ import Testing
         _ source: Source, _ codec: SoundCodec = .aac, suffix: String = "mov", end: Double = 10,
         _ body: (SoundTrack, Double) -> Void = { _, _ in }
     ) throws -> Recording {
+        let time = { (seconds: Double) in UInt64((Source.begin + seconds) * 1e9) }
+        return try record(rate: source.rate, channels: source.channels, codec, suffix: suffix, end: end) {
+            track, append in
+            var next = 0.0
+            try source.send(to: track) { now in
+                // The first picture comes a little after the first sound.
+                if now > 0.1 { track.begin(at: time(0)) }
+                body(track, now)
+                guard now > next else { return }
+                next = now + 0.1
+                try append(track.packets(now: time(now)))
+            }
+            track.begin(at: time(0))
+            while next + 0.1 < end {
+                next += 0.1
+                try append(track.packets(now: time(next)))
+            }
+        }
+    }
+
+    /// Records what `body` sends to a track, whose packets it appends, into a movie and decodes it.
+    static func record(
+        rate: Int = 48_000, channels: Int = 2, _ codec: SoundCodec = .aac, suffix: String = "mov", end: Double,
+        _ body: (SoundTrack, ([WrittenPacket]) throws -> Void) throws -> Void
+    ) throws -> Recording {
         let folder = FileManager.default.temporaryDirectory.appending(path: "capture-sound-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "sound.\(suffix)").path
         let track = try SoundTrack(
-            sampleRate: source.rate, channels: source.channels, codec: codec, isQuickTime: suffix == "mov")
+            sampleRate: rate, channels: channels, codec: codec, isQuickTime: suffix == "mov")
         let recorder = try MovieRecorder(path: path)
         let number = try recorder.addSound(track.settings)
-        let time = { (seconds: Double) in UInt64((Source.begin + seconds) * 1e9) }
-        var next = 0.0
-        try source.send(to: track) { now in
-            // The first picture comes a little after the first sound.
-            if now > 0.1 { track.begin(at: time(0)) }
-            body(track, now)
-            guard now > next else { return }
-            next = now + 0.1
-            for packet in try track.packets(now: time(now)) { try recorder.append(packet, to: number) }
+        let append = { (packets: [WrittenPacket]) in
+            for packet in packets { try recorder.append(packet, to: number) }
         }
-        track.begin(at: time(0))
-        while next + 0.1 < end {
-            next += 0.1
-            for packet in try track.packets(now: time(next)) { try recorder.append(packet, to: number) }
-        }
-        for packet in try track.finish(at: time(end)) { try recorder.append(packet, to: number) }
+        try body(track, append)
+        try append(track.finish(at: UInt64((Source.begin + end) * 1e9)))
         try recorder.end(track: number, at: track.duration)
         try recorder.finish()
-        let bytes = try ffmpeg(path, channels: source.channels)
+        let bytes = try ffmpeg(path, channels: channels)
         let all = bytes.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
-        let samples = stride(from: 0, to: all.count, by: source.channels).map { all[$0] }
+        let samples = stride(from: 0, to: all.count, by: channels).map { all[$0] }
         let written = try #require(try Movie(path: path).tracks.first)
         return Recording(
             receipt: track.receipt, samples: samples, rate: track.rate, duration: written.duration,
@@ -211,6 +228,65 @@ import Testing
         let expected = Self.expected(0..<begin) + Self.expected(begin + gap..<12)
         Self.check(recording, expected, within: 0.001, end: 12)
         #expect(abs(recording.receipt.silence - gap) < 0.001)
+    }
+
+    /// Sends a source's buffers that end in a range, each at an arrival of its own or at one for all.
+    private static func send(
+        _ source: Source, _ range: Range<Double>, arriving arrival: Double? = nil, to track: SoundTrack,
+        _ each: (Double) throws -> Void = { _ in }
+    ) throws {
+        let length = Double(Source.size) / 48_000
+        let all = Set(0..<Int((source.last - source.first) / length))
+        var part = source
+        part.lost = all.filter { !range.contains(source.first + Double($0 + 1) * length) }
+        part.arrival = arrival
+        try part.send(to: track, each)
+    }
+
+    @Test("A source that stalls and returns is silent meanwhile", arguments: [true, false])
+    func stalled(_ isExact: Bool) throws {
+        let track = try SoundTrack(sampleRate: 48_000, channels: 2, codec: .alac, isQuickTime: true)
+        let at = { (seconds: Double) in UInt64(((Source.begin + seconds) * 1e9).rounded()) }
+        track.begin(at: at(0))
+        let source = Source(isExact: isExact, last: 31)
+        var times: [Range<Int64>] = []
+        func take(_ packets: [WrittenPacket]) {
+            times += packets.map { $0.time..<$0.time + $0.duration }
+        }
+        let reached = { Double(times.last?.upperBound ?? 0) / 48_000 }
+        try Self.send(source, -1..<3, to: track) { take(try track.packets(now: at($0))) }
+        for now in stride(from: 3.0, to: 7.9, by: 0.25) { take(try track.packets(now: at(now))) }
+        #expect(!track.isStalled && reached() < 3)
+        // 5 s later it is given up: everything of it comes out, and silence follows a second behind the present.
+        for now in stride(from: 8.1, to: 20, by: 0.25) {
+            take(try track.packets(now: at(now)))
+            #expect(track.isStalled && abs(reached() - (now - 1)) < 0.2, "\(reached()) s at \(now) s")
+        }
+        try Self.send(source, 20..<30.3, to: track) { take(try track.packets(now: at($0))) }
+        #expect(!track.isStalled)
+        take(try track.finish(at: at(30)))
+        let last = try #require(times.last)
+        #expect(times[0].lowerBound == 0 && last.contains(30 * 48_000 - 1), "\(last)")
+        #expect(zip(times, times.dropFirst()).allSatisfy { $0.upperBound == $1.lowerBound })
+        let gaps = track.receipt.gaps
+        #expect(gaps.map(\.cause) == [SoundGap.Cause.stalled], "\(gaps)")
+        #expect(abs(track.receipt.silence - 17) < 0.05)
+    }
+
+    @Test("Sound that arrives after silence took its place is left out")
+    func overtaken() throws {
+        let at = { (seconds: Double) in UInt64(((Source.begin + seconds) * 1e9).rounded()) }
+        let recording = try Self.record(end: 16) { track, append in
+            track.begin(at: at(0))
+            let source = Source(last: 17)
+            try Self.send(source, -1..<3, to: track) { try append(track.packets(now: at($0))) }
+            try append(track.packets(now: at(8.2)))
+            #expect(track.isStalled)
+            try Self.send(source, 3.5..<8, arriving: 8.3, to: track)
+            try Self.send(source, 8..<16.5, to: track) { try append(track.packets(now: at($0))) }
+        }
+        Self.check(recording, Self.expected(0..<3) + Self.expected(7.2..<16), within: 0.001, end: 16)
+        #expect(abs(recording.receipt.silence - 4.2) < 0.1)
     }
 
     @Test("Pauses are left out", arguments: [SoundCodec.aac, .alac])

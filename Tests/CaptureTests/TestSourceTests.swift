@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import ArgumentParser
 import HWDCapturing
 import HWDControlCommands
 import HWDModel
@@ -71,4 +72,21 @@ struct TestSourceTests {
 
     @Test(arguments: ["", "M", "-1", "1e5", "1MB", "nan", "999999999999T"])
     func otherSizesAreRefused(text: String) { #expect(CaptureArguments.bytes(text) == nil) }
+
+    @Test(
+        arguments: [
+            ("v4l2:/dev/video0", nil, false), ("v4l2:/dev/video0", "default", true), ("test", nil, true),
+            ("test", "none", false),
+        ])
+    func aCodecOfSoundNeedsSound(source: String, audio: String?, isAccepted: Bool) throws {
+        let arguments = ["a.mov", "--source", source] + (audio.map { ["--audio", $0] } ?? [])
+        _ = try CaptureArguments.parse(arguments)
+        let codec = arguments + ["--audio-codec", "alac"]
+        if isAccepted {
+            #expect(try CaptureArguments.parse(codec).audioCodec == .alac)
+        } else {
+            let error = #expect(throws: (any Error).self) { try CaptureArguments.parse(codec) }
+            #expect(CaptureArguments.message(for: try #require(error)).contains("--audio-codec needs sound"))
+        }
+    }
 }

@@ -16,7 +16,7 @@ enum SoundTool {
             switch arguments.first {
             case "clicks" where arguments.count == 2: exit(hwd_click_source(arguments[1]))
             case "list" where arguments.count == 1:
-                for node in try PipeWireSound.list() {
+                for node in try PipeWireMicrophone.list() {
                     print(node.isMonitor ? "sink" : "source", node.name, node.description, separator: "\t")
                 }
             case "record" where arguments.count == 4:
@@ -31,9 +31,9 @@ enum SoundTool {
         }
     }
 
-    /// Records a node's sound and prints when the movie begins, in nanoseconds of CLOCK_MONOTONIC, and what the receipt says.
+    /// Records a node's sound and prints "recording" once it does, and at the end when the movie begins, in nanoseconds of CLOCK_MONOTONIC, and what the receipt says.
     private static func record(_ node: String, _ seconds: Double, _ path: String) throws {
-        let source = try PipeWireSound(PipeWireSound.Node(node))
+        let source = try PipeWireMicrophone(PipeWireMicrophone.Node(node))
         let track = try SoundTrack(
             sampleRate: source.format.sampleRate, channels: source.format.channels, isQuickTime: true)
         let recorder = try MovieRecorder(path: path)
@@ -42,6 +42,7 @@ enum SoundTool {
         try source.start(sink)
         let begin = now()
         track.begin(at: begin)
+        FileHandle.standardOutput.write(Data("recording\n".utf8))
         let end = begin + UInt64(seconds * 1e9)
         // Half a second more, so that all sound of the movie is known.
         while now() < end + 500_000_000 {

@@ -24,7 +24,7 @@ struct hwd_sound_input {
     struct pw_stream *stream;
     struct spa_hook core_hook, stream_hook;
     int event;
-    // What PipeWire's real-time thread has written and the reader has read, in bytes since the begin; records of a
+    // What PipeWire's real-time thread has written and the reader has read, in bytes since the start; records of a
     // hwd_sound_buffer and its samples.
     uint8_t *ring;
     _Atomic uint64_t written, read;
@@ -97,8 +97,10 @@ static void end(hwd_sound_input *input, const char *reason) {
 static uint32_t frames(const struct pw_buffer *buffer, const void **samples) {
     if (buffer->buffer->n_datas < 1) return 0;
     const struct spa_data *data = &buffer->buffer->datas[0];
-    if (!data->data || !data->chunk || data->chunk->flags & SPA_CHUNK_FLAG_CORRUPTED) return 0;
-    uint32_t offset = data->chunk->offset, size = data->chunk->size;
+    // Another process can write the chunk meanwhile: it is read once.
+    const volatile struct spa_chunk *chunk = data->chunk;
+    if (!data->data || !chunk || chunk->flags & SPA_CHUNK_FLAG_CORRUPTED) return 0;
+    uint32_t offset = chunk->offset, size = chunk->size;
     if (offset > data->maxsize || size > data->maxsize - offset) return 0;
     *samples = SPA_PTROFF(data->data, offset, void);
     uint32_t count = size / FRAME;
@@ -187,8 +189,10 @@ void hwd_sound_input_destroy(hwd_sound_input *input) {
 }
 
 static struct pw_context *connect_context(struct pw_loop *loop) {
-    // Real-time threads for the graph's data.
-    return pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
+    // Real-time threads for the graph's data; the file is in a package that the library does not need.
+    struct pw_context *context =
+        pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
+    return context ? context : pw_context_new(loop, NULL, 0);
 }
 
 // With the loop's lock.
@@ -272,6 +276,8 @@ struct listing {
     void *context;
     int pending;
     bool is_done;
+    // What ended the connection, or 0.
+    int code;
 };
 
 static void global(
@@ -302,7 +308,16 @@ static void done(void *context, uint32_t id, int sequence) {
     pw_thread_loop_signal(listing->loop, false);
 }
 
-static const struct pw_core_events list_events = {PW_VERSION_CORE_EVENTS, .done = done};
+static void list_failed(void *context, uint32_t id, int sequence, int code, const char *message) {
+    (void)sequence;
+    (void)message;
+    struct listing *listing = context;
+    if (id != PW_ID_CORE || code >= 0) return;
+    listing->code = -code;
+    pw_thread_loop_signal(listing->loop, false);
+}
+
+static const struct pw_core_events list_events = {PW_VERSION_CORE_EVENTS, .done = done, .error = list_failed};
 
 static int list(struct listing *listing, struct pw_core *core) {
     struct spa_hook core_hook, registry_hook;
@@ -313,11 +328,12 @@ static int list(struct listing *listing, struct pw_core *core) {
     listing->pending = pw_core_sync(core, PW_ID_CORE, 0);
     struct timespec limit;
     pw_thread_loop_get_time(listing->loop, &limit, LIST_SECONDS * second);
-    while (!listing->is_done && pw_thread_loop_timed_wait_full(listing->loop, &limit) >= 0) {}
+    while (!listing->is_done && listing->code == 0
+           && pw_thread_loop_timed_wait_full(listing->loop, &limit) >= 0) {}
     spa_hook_remove(&registry_hook);
     spa_hook_remove(&core_hook);
     pw_proxy_destroy((struct pw_proxy *)registry);
-    return listing->is_done ? 0 : ETIMEDOUT;
+    return listing->is_done ? 0 : listing->code ? listing->code : ETIMEDOUT;
 }
 
 int hwd_sound_nodes(void (*found)(void *context, const hwd_sound_node *node), void *context) {

@@ -27,12 +27,8 @@ struct HWCtlCapture: ParsableCommand {
     static var sound: CaptureSoundKind? {
         #if PIPEWIRE
             CaptureSoundKind(
-                list: { () throws(CommandFailure) in
-                    try PipeWireSound.list().map {
-                        CaptureSoundListing(name: $0.name, description: $0.description, isMonitor: $0.isMonitor)
-                    }
-                },
-                open: { (name) throws(CommandFailure) in try PipeWireSound(PipeWireSound.Node(name)) })
+                list: PipeWireMicrophone.list,
+                open: { (name) throws(CommandFailure) in try PipeWireMicrophone(PipeWireMicrophone.Node(name)) })
         #else
             nil
         #endif

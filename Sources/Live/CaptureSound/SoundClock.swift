@@ -4,38 +4,40 @@
 ///
 /// A source has a crystal of its own, and loses buffers under load. Its buffers are held for half a second, because a buffer's
 /// time is only ever late: its true time is the least that it and the buffers after it allow. Where that time is one buffer or
-/// more ahead of the samples so far, buffers were lost, and silence takes their place. The rest is the crystal's drift, which
-/// is resampled away.
+/// more ahead of the samples so far, buffers were lost, and silence takes their place. Where it is far behind them, because silence
+/// was written before the buffer came, samples are left out. The rest is the crystal's drift, which is resampled away.
 ///
 /// The caller adds buffers as they arrive, takes steps, and reports after each step how much sound it has written.
-public struct SoundClock: Sendable {
+package struct SoundClock: Sendable {
     /// What is known of a buffer that arrives.
-    public struct Arrival: Hashable, Sendable {
+    package struct Arrival: Hashable, Sendable {
         /// Samples of each channel.
-        public var count: Int
+        package var count: Int
         /// CLOCK_MONOTONIC in nanoseconds, when the buffer's last sample was heard; where the source does not say it, when the
         /// buffer arrived.
-        public var end: Int64
+        package var end: Int64
         /// Whether the time is of the device's own clock, and never late.
-        public var isExact: Bool
+        package var isExact: Bool
 
-        public init(count: Int, end: Int64, isExact: Bool = false) {
+        package init(count: Int, end: Int64, isExact: Bool = false) {
             (self.count, self.end, self.isExact) = (count, end, isExact)
         }
     }
 
     /// What is done with the oldest buffer that is held.
-    public struct Step: Hashable, Sendable {
+    package struct Step: Hashable, Sendable {
         /// Samples of silence before the buffer.
-        public var silence: Int
+        package var silence: Int
+        /// Samples of the buffer's start that are left out, because their time has passed.
+        package var skipped: Int
         /// Samples that come out for each that goes in: 0.999…1.001.
-        public var ratio: Double
+        package var ratio: Double
     }
 
     /// The greatest resampling, as a part of the rate.
-    public static let greatestCorrection = 1000e-6
+    package static let greatestCorrection = 1000e-6
     /// How long buffers are held, in seconds.
-    public static let hold = 0.5
+    package static let hold = 0.5
     /// In how many seconds resampling removes most of an offset.
     static let timeConstant = 5.0
 
@@ -58,12 +60,14 @@ public struct SoundClock: Sendable {
     private var first: Double?
     /// Seconds of sound that were written.
     private var written = 0.0
+    /// Whether samples are left out until their time is that of what is written next.
+    private var isSkipping = false
 
     /// - Parameter rate: samples per second that the source means to have.
-    public init(rate: Int) { self.rate = Double(rate) }
+    package init(rate: Int) { self.rate = Double(rate) }
 
     /// Adds a buffer; one without samples is left out.
-    public mutating func add(_ arrival: Arrival) {
+    package mutating func add(_ arrival: Arrival) {
         guard arrival.count > 0 else { return }
         let origin = self.origin ?? arrival.end
         self.origin = origin
@@ -75,7 +79,7 @@ public struct SoundClock: Sendable {
 
     /// The step for the oldest buffer that is held; nil where later buffers must come first.
     /// - Parameter isLast: whether none comes.
-    public mutating func next(isLast: Bool = false) -> Step? {
+    package mutating func next(isLast: Bool = false) -> Step? {
         guard let buffer = held.first, let newest = held.last, isLast || newest.end > buffer.end + Self.hold
         else { return nil }
         held.removeFirst()
@@ -92,23 +96,30 @@ public struct SoundClock: Sendable {
         if behind >= least * length, buffer.arrival.isExact || newest.end >= buffer.end + Self.hold / 2 {
             let missing = min(behind, 1e9)
             silence =
-                buffer.arrival.isExact
+                buffer.arrival.isExact || missing > Self.hold
                 ? Int((missing * rate).rounded()) : Int(missing / length + 1 - least) * buffer.arrival.count
         }
-        let drift = (behind - Double(silence) / rate) / Self.timeConstant
+        var skipped = 0
+        isSkipping = isSkipping || behind < -Self.hold / 2
+        if isSkipping {
+            skipped = Int((min(length, max(0, -behind)) * rate).rounded())
+            isSkipping = skipped == buffer.arrival.count
+        }
+        let drift = (behind + Double(skipped - silence) / rate) / Self.timeConstant
         return Step(
-            silence: silence, ratio: 1 + min(Self.greatestCorrection, max(-Self.greatestCorrection, drift)))
+            silence: silence, skipped: skipped,
+            ratio: 1 + min(Self.greatestCorrection, max(-Self.greatestCorrection, drift)))
     }
 
-    /// CLOCK_MONOTONIC in nanoseconds, when the first sample was heard: the begin of what is written; nil before the first step.
-    public var start: Int64? {
+    /// CLOCK_MONOTONIC in nanoseconds, when the first sample was heard: the start of what is written; nil before the first step.
+    package var start: Int64? {
         guard let origin, let first else { return nil }
         return origin &+ Int64((first * 1e9).rounded())
     }
 
     /// Whether no buffer is held.
-    public var isEmpty: Bool { held.isEmpty }
+    package var isEmpty: Bool { held.isEmpty }
 
     /// Reports how much sound was written so far, in seconds: all steps' silence and samples, resampled.
-    public mutating func wrote(_ seconds: Double) { written = seconds }
+    package mutating func wrote(_ seconds: Double) { written = seconds }
 }

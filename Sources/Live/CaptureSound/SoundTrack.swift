@@ -20,7 +20,7 @@ internal import Synchronization
 ///    at `duration` (`MovieRecorder.end`).
 ///
 /// Lost sound, sound that begins late and a source that ends become silence in its place, which `receipt` lists. Packets' times
-/// are in samples from the begin of the movie; the first one of AAC is before 0, so that the file's edit list skips what the
+/// are in samples from the start of the movie; the first one of AAC is before 0, so that the file's edit list skips what the
 /// encoder puts before the sound.
 package final class SoundTrack: @unchecked Sendable {
     /// Times are those of CLOCK_MONOTONIC in nanoseconds.
@@ -39,6 +39,7 @@ package final class SoundTrack: @unchecked Sendable {
         /// What is left out of the movie.
         var pauses: [(begin: Int64, end: Int64?)] = []
         var hasEnded = false
+        var lastArrival: Int64?
         var impossibleTimes = 0
     }
 
@@ -59,6 +60,8 @@ package final class SoundTrack: @unchecked Sendable {
     /// The first position that has no sound yet.
     private var reached: Int64 = 0
     private var isStarted = false
+    /// Whether silence is being written because the source sends nothing, though it has not ended.
+    package private(set) var isStalled = false
     /// The position at which the movie ends.
     private var limit = Int64.max
     /// Samples that were given to the encoder.
@@ -159,6 +162,7 @@ package final class SoundTrack: @unchecked Sendable {
         let copy = samples.prefix(count * channels).map { $0.isFinite ? min(1, max(-1, $0)) : 0 }
         shared.withLock { shared in
             if !isPossible { shared.impossibleTimes += 1 }
+            shared.lastArrival = arrival
             let greatest = sourceRate * Self.greatestQueue
             if shared.begin == nil {
                 while shared.count + count > greatest, let first = shared.buffers.first {
@@ -201,16 +205,23 @@ package final class SoundTrack: @unchecked Sendable {
 
     /// The packets that are complete.
     ///
-    /// - Parameter now: CLOCK_MONOTONIC in nanoseconds: where the source has sent nothing for 5 s, silence follows up to a second
-    ///   before.
+    /// - Parameter now: CLOCK_MONOTONIC in nanoseconds: where the source has sent nothing for 5 s or has ended, silence follows up
+    ///   to a second before, until the source sends something again.
     /// - Throws: `io` where memory runs out or the encoder fails.
     package func packets(now: UInt64) throws(MediaError) -> [WrittenPacket] {
-        guard let (begin, hasEnded) = try take(isLast: false) else { return [] }
+        guard let (begin, hasEnded, lastArrival) = try take(isLast: false) else { return [] }
         let present = position(Int64(clamping: now), begin)
-        if clock.isEmpty, Double(present - reached) > Self.patience * Double(rate) {
-            try fill(to: present - Int64(Self.silenceDelay * Double(rate)), hasEnded ? .ended : .stalled)
+        let isLate = Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.patience * Double(rate)
+        // A later buffer that would tell the held ones' true times does not come.
+        while isLate, let step = clock.next(isLast: true) { try perform(step, begin) }
+        var packets = try encode(isLast: false)
+        if clock.isEmpty, hasEnded || isStalled || isLate {
+            isStalled = !hasEnded
+            try fill(
+                to: present - Int64(Self.silenceDelay * Double(rate)),
+                hasEnded ? .ended : isStarted ? .stalled : .start, &packets)
         }
-        return try encode(isLast: false)
+        return packets
     }
 
     /// The rest of the packets, of a movie that ends at a time.
@@ -220,10 +231,11 @@ package final class SoundTrack: @unchecked Sendable {
     package func finish(at time: UInt64) throws(MediaError) -> [WrittenPacket] {
         guard let begin = shared.withLock({ $0.begin }) else { return [] }
         limit = max(0, position(Int64(clamping: time), begin))
-        guard let (_, hasEnded) = try take(isLast: true) else { return [] }
-        try fill(to: limit, hasEnded ? .ended : isStarted ? .stalled : .start)
+        guard let (_, hasEnded, _) = try take(isLast: true) else { return [] }
+        var packets = try encode(isLast: false)
+        try fill(to: limit, hasEnded ? .ended : isStarted ? .stalled : .start, &packets)
         duration = limit - pausedBefore(limit)
-        return try encode(isLast: true)
+        return packets + (try encode(isLast: true))
     }
 
     /// What became of the sound so far.
@@ -239,13 +251,15 @@ package final class SoundTrack: @unchecked Sendable {
     }
 
     /// Moves what has arrived through the clock and the resampler; nil before the movie begins.
-    private func take(isLast: Bool) throws(MediaError) -> (begin: Int64, hasEnded: Bool)? {
-        let (buffers, begin, pauses, hasEnded) = shared.withLock { shared in
-            guard shared.begin != nil else { return ([Buffer](), Int64?.none, shared.pauses, false) }
-            defer { (shared.buffers, shared.count) = ([], 0) }
-            return (shared.buffers, shared.begin, shared.pauses, shared.hasEnded)
+    private func take(
+        isLast: Bool
+    ) throws(MediaError) -> (begin: Int64, hasEnded: Bool, lastArrival: Int64?)? {
+        let taken = shared.withLock { shared in
+            defer { if shared.begin != nil { (shared.buffers, shared.count) = ([], 0) } }
+            return shared
         }
-        guard let begin else { return nil }
+        guard let begin = taken.begin else { return nil }
+        let (buffers, pauses, hasEnded) = (taken.buffers, taken.pauses, taken.hasEnded)
         self.pauses = pauses.map { (position($0.begin, begin), $0.end.map { position($0, begin) } ?? .max) }
         for buffer in buffers {
             held.append(buffer.samples)
@@ -254,52 +268,68 @@ package final class SoundTrack: @unchecked Sendable {
                     count: buffer.samples.count / channels, end: buffer.end, isExact: buffer.isExact))
             while let step = clock.next() { try perform(step, begin) }
         }
-        while isLast, let step = clock.next(isLast: true) { try perform(step, begin) }
-        return (begin, hasEnded)
+        while isLast || hasEnded, let step = clock.next(isLast: true) { try perform(step, begin) }
+        return (begin, hasEnded, taken.lastArrival)
     }
 
     private func perform(_ step: SoundClock.Step, _ begin: Int64) throws(MediaError) {
         let samples = held.removeFirst()
         if !isStarted, let start = clock.start {
             let first = position(start, begin)
-            try fill(to: first, .start)
+            try appendSilence(to: first, .start)
             (isStarted, cursor) = (true, first)
         }
         try fitter.correct(step.ratio)
         if step.silence > 0 {
-            note(.lost, from: cursor, to: cursor + Int64(step.silence * rate / sourceRate))
+            let last = added
             try fitter.addSilence(step.silence, keep: keep)
+            note(isStalled ? .stalled : .lost, from: last, to: added)
         }
-        try fitter.add(samples[...], keep: keep)
+        isStalled = false
+        try fitter.add(samples.dropFirst(step.skipped * channels), keep: keep)
         clock.wrote(fitter.written)
-        let count = Double(samples.count / channels)
+        let count = Double(samples.count / channels - step.skipped)
         taken += count
         resampled += count * step.ratio
         notes.greatestCorrection = max(notes.greatestCorrection, abs(step.ratio - 1) * 1e6)
     }
 
-    /// Writes silence up to a position.
-    private func fill(to position: Int64, _ cause: SoundGap.Cause) throws(MediaError) {
+    /// The position of what the resampler gets next.
+    private var added: Int64 { cursor + Int64((fitter.written * Double(rate)).rounded()) - fitter.made }
+
+    /// Codes silence up to a position, in parts of a second.
+    private func fill(
+        to position: Int64, _ cause: SoundGap.Cause, _ packets: inout [WrittenPacket]
+    ) throws(MediaError) {
         let end = min(position, limit)
-        guard end > reached else { return }
-        guard isStarted else {
-            note(cause, from: reached, to: end)
-            let kept = kept(reached..<end).reduce(0) { $0 + $1.count }
-            reached = end
-            try fitter.appendSilence(kept)
-            return
+        while reached < end {
+            let part = min(end, reached + Int64(rate))
+            if isStarted { try addSilence(to: part, cause) } else { try appendSilence(to: part, cause) }
+            packets += try encode(isLast: false)
         }
-        // What the resampler holds comes out, too.
-        let missing = end - cursor
-        let heldBack = Int64((fitter.written * Double(rate)).rounded()) - fitter.made
-        note(cause, from: cursor + heldBack, to: end)
-        var rest = missing
+    }
+
+    /// Adds silence behind what the resampler holds, up to a position.
+    private func addSilence(to end: Int64, _ cause: SoundGap.Cause) throws(MediaError) {
+        let last = added
+        var rest = end - cursor
         while rest > 0 {
             let before = cursor
             try fitter.addSilence(Int(rest) * sourceRate / rate + 1, keep: keep)
             rest = cursor > before ? end - cursor : rest + 1
         }
+        note(cause, from: last, to: added)
         clock.wrote(fitter.written)
+    }
+
+    /// Appends silence up to a position to what is kept, before the source's first sample.
+    private func appendSilence(to position: Int64, _ cause: SoundGap.Cause) throws(MediaError) {
+        let end = min(position, limit)
+        guard end > reached else { return }
+        note(cause, from: reached, to: end)
+        let kept = kept(reached..<end).reduce(0) { $0 + $1.count }
+        reached = end
+        try fitter.appendSilence(kept)
     }
 
     private func note(_ cause: SoundGap.Cause, from begin: Int64, to end: Int64) {

@@ -12,7 +12,14 @@ final class CaptureSound: CaptureSoundSink {
     let name: String
     let track: SoundTrack
     private let source: any CaptureSoundSource
-    private let end = Mutex<(reason: CaptureEnd, isReported: Bool)?>(nil)
+    private struct State {
+        var end: CaptureEnd?
+        var isEndReported = false
+        /// Whether the source was silent when `news` was last read.
+        var wasStalled = false
+    }
+
+    private let state = Mutex(State())
 
     /// Sound that is held until its true time is known, in nanoseconds.
     static let hold = UInt64(SoundClock.hold * 1e9)
@@ -51,15 +58,17 @@ final class CaptureSound: CaptureSoundSink {
 
     func ended(_ end: CaptureEnd) {
         track.sourceEnded()
-        self.end.withLock { $0 = $0 ?? (end, false) }
+        state.withLock { $0.end = $0.end ?? end }
     }
 
-    /// Why the source sends nothing more, once.
+    /// Why the source sends nothing, once each time; for the recorder's thread.
     var news: String? {
-        end.withLock { end in
-            guard let known = end, !known.isReported else { return nil }
-            end?.isReported = true
-            return known.reason.reason
+        state.withLock { state in
+            let hasStalled = track.isStalled && !state.wasStalled
+            state.wasStalled = track.isStalled
+            guard let end = state.end else { return hasStalled ? "the source of the sound sends nothing" : nil }
+            defer { state.isEndReported = true }
+            return state.isEndReported ? nil : end.reason
         }
     }
 

@@ -20,13 +20,13 @@ package struct CaptureArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The sound: default (the standard microphone), monitor (what is played), a name of --list, or none, which is "
+            "The sound: default (the default microphone), monitor (what is played), a name of --list, or none, which is "
                 + "the default; of the source test: test (clicks with its flashes), its default.",
             valueName: "source"))
     package var audio: String?
 
-    @Option(help: "The codec of the sound.")
-    package var audioCodec = AudioCodec.aac
+    @Option(help: "The codec of the sound, aac by default.")
+    package var audioCodec: AudioCodec?
 
     @Option(help: ArgumentHelp("Width and height in pixels, such as 1280x720.", valueName: "WxH"))
     package var size: String?
@@ -117,6 +117,10 @@ package struct CaptureArguments: ParsableArguments {
         if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
+        }
+        // The source test has sound of its own.
+        guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {
+            throw ValidationError("--audio-codec needs sound: --audio names its source.")
         }
         try validateEncoder()
     }

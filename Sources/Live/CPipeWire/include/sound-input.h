@@ -23,7 +23,7 @@ int hwd_sound_nodes(void (*found)(void *context, const hwd_sound_node *node), vo
 hwd_sound_input *hwd_sound_input_create(void);
 // No other thread uses it any more.
 void hwd_sound_input_destroy(hwd_sound_input *input);
-// Records a node, or the standard one where `node` is null; `is_monitor`: what a node plays. Returns 0, or an errno where there is
+// Records a node, or the default one where `node` is null; `is_monitor`: what a node plays. Returns 0, or an errno where there is
 // no PipeWire, or no sound from the node in 5 s (ETIMEDOUT).
 int hwd_sound_input_connect(hwd_sound_input *input, const char *node, bool is_monitor);
 // Ends the recording: reads return -1 once they have returned what came before.

@@ -9,12 +9,12 @@ internal import Glibc
 internal import Synchronization
 
 /// Sound from PipeWire: a microphone, or what a sink plays.
-package final class PipeWireSound: CaptureSoundSource, @unchecked Sendable {
+package final class PipeWireMicrophone: CaptureSoundSource, @unchecked Sendable {
     /// What is recorded.
     package enum Node: Hashable, Sendable {
-        /// The standard microphone.
+        /// The default microphone.
         case standard
-        /// What the standard sink plays.
+        /// What the default sink plays.
         case monitor
         /// A node by its `node.name`; of a sink, what it plays.
         case named(String)
@@ -23,15 +23,6 @@ package final class PipeWireSound: CaptureSoundSource, @unchecked Sendable {
         package init(_ name: String) {
             self = name == "default" ? .standard : name == "monitor" ? .monitor : .named(name)
         }
-    }
-
-    /// A node as a list has it.
-    package struct Listed: Hashable, Sendable {
-        /// What `--audio` takes.
-        package var name: String
-        package var description: String
-        /// Whether it is a sink, of which is recorded what it plays.
-        package var isMonitor: Bool
     }
 
     package let format = CaptureSoundFormat(
@@ -68,15 +59,15 @@ package final class PipeWireSound: CaptureSoundSource, @unchecked Sendable {
 
     /// The nodes that sound is recorded from.
     /// - Throws: `unavailable` where PipeWire does not run.
-    package static func list() throws(CommandFailure) -> [Listed] {
-        var nodes: [Listed] = []
+    package static func list() throws(CommandFailure) -> [CaptureSoundListing] {
+        var nodes: [CaptureSoundListing] = []
         let code = withUnsafeMutablePointer(to: &nodes) { nodes in
             hwd_sound_nodes(
                 { context, node in
                     guard let context, let node = node?.pointee, let name = node.name, let text = node.description
                     else { return }
-                    context.assumingMemoryBound(to: [Listed].self).pointee.append(
-                        Listed(
+                    context.assumingMemoryBound(to: [CaptureSoundListing].self).pointee.append(
+                        CaptureSoundListing(
                             name: String(cString: name), description: String(cString: text),
                             isMonitor: node.is_monitor))
                 }, nodes)
@@ -134,11 +125,11 @@ package final class PipeWireSound: CaptureSoundSource, @unchecked Sendable {
         }
     }
 
-    /// What is recorded, at the begin of a line.
+    /// What is recorded, at the start of a line.
     private var description: String {
         switch node {
-        case .standard: "the standard microphone"
-        case .monitor: "the standard sink's monitor"
+        case .standard: "the default microphone"
+        case .monitor: "the default sink's monitor"
         case .named(let name): "the sound node '\(FileName.printable(name))'"
         }
     }
