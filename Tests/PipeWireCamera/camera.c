@@ -2,7 +2,7 @@
 // A camera of PipeWire with numbered frames: hwd-pipewire-camera NAME [KEY=VALUE ...]
 //
 // Keys: format (NV12, I420, YUY2, BGRx), width, height, rate, frames (then it ends), resize (number of the frame from which on both
-// sides are halved), drop (every how many frames one is lost), headless=1 (no header with number and time), evil (a way to lie).
+// sides are halved), other=1 (behind its format also one of half the width, height and rate), drop (every how many frames one is lost), headless=1 (no header with number and time), evil (a way to lie).
 #include <pipewire/pipewire.h>
 #include <signal.h>
 #include <spa/param/video/format-utils.h>
@@ -35,12 +35,12 @@ static uint32_t bytes(void) { return format == SPA_VIDEO_FORMAT_BGRx ? 4 : forma
 
 static uint32_t size(void) { return bytes() == 1 ? width * height * 3 / 2 : width * height * bytes(); }
 
-static const struct spa_pod *offer(struct spa_pod_builder *builder) {
+static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t divisor) {
     return spa_pod_builder_add_object(
         builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
         SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
-        SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&SPA_RECTANGLE(width, height)), SPA_FORMAT_VIDEO_framerate,
-        SPA_POD_Fraction(&SPA_FRACTION(rate, 1)));
+        SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&SPA_RECTANGLE(width / divisor, height / divisor)), SPA_FORMAT_VIDEO_framerate,
+        SPA_POD_Fraction(&SPA_FRACTION(rate / divisor, 1)));
 }
 
 static void on_state(void *data, enum pw_stream_state before, enum pw_stream_state state, const char *error) {
@@ -54,6 +54,11 @@ static void on_state(void *data, enum pw_stream_state before, enum pw_stream_sta
 static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     (void)data;
     if (id != SPA_PARAM_Format || !pod) return;
+    struct spa_video_info_raw chosen = {0};
+    if (spa_format_video_raw_parse(pod, &chosen) < 0) return;
+    width = chosen.size.width;
+    height = chosen.size.height;
+    rate = chosen.framerate.num;
     uint8_t memory[1024];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *params[2] = {
@@ -109,7 +114,7 @@ static void on_process(void *data) {
         height /= 2;
         uint8_t memory[1024];
         struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-        const struct spa_pod *params[] = {offer(&builder)};
+        const struct spa_pod *params[] = {offer(&builder, 1)};
         pw_stream_update_params(stream, params, 1);
     }
     if (number >= number_option("frames", UINT32_MAX)) pw_main_loop_quit(loop);
@@ -153,9 +158,10 @@ int main(int count, char **values) {
     pw_stream_add_listener(stream, &hook, &events, NULL);
     uint8_t memory[1024];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-    const struct spa_pod *params[] = {offer(&builder)};
+    const struct spa_pod *params[] = {offer(&builder, 1), offer(&builder, 2)};
     pw_stream_connect(
-        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER | PW_STREAM_FLAG_MAP_BUFFERS, params, 1);
+        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER | PW_STREAM_FLAG_MAP_BUFFERS, params,
+        number_option("other", 0) ? 2 : 1);
     pw_main_loop_run(loop);
     // What an outside count is compared with.
     printf("sent %u to %u late %u\n", sent, number, late);

@@ -27,17 +27,47 @@ static const struct {
     {SPA_VIDEO_FORMAT_BGRA, HWD_PW_BGRX},      {SPA_VIDEO_FORMAT_RGBx, HWD_PW_RGBX},
     {SPA_VIDEO_FORMAT_RGBA, HWD_PW_RGBX},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, MAX_SIDE = 16384 };
+enum { KINDS = sizeof kinds / sizeof *kinds, MAX_OFFERS = 3 * KINDS, MAX_SIDE = 16384 };
+// Milliseconds between two looks whether frames come.
+enum { PERIOD = 200 };
 
-static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t format) {
-    return spa_pod_builder_add_object(
-        builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
-        SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
-        SPA_FORMAT_VIDEO_size,
-        SPA_POD_CHOICE_RANGE_Rectangle(
-            &SPA_RECTANGLE(1280, 720), &SPA_RECTANGLE(1, 1), &SPA_RECTANGLE(MAX_SIDE, MAX_SIDE)),
-        SPA_FORMAT_VIDEO_framerate,
-        SPA_POD_CHOICE_RANGE_Fraction(&SPA_FRACTION(30, 1), &SPA_FRACTION(0, 1), &SPA_FRACTION(1000, 1)));
+// What a node is asked for: `size` and `rate` say whether it must have that.
+static const struct spa_pod *
+offer(struct spa_pod_builder *builder, uint32_t format, const hwd_pw_video_request *request, bool size, bool rate) {
+    const struct spa_rectangle picture = request->width ? SPA_RECTANGLE(request->width, request->height)
+                                                        : SPA_RECTANGLE(1280, 720);
+    const struct spa_fraction frames = request->rate ? SPA_FRACTION(request->rate, request->per) : SPA_FRACTION(30, 1);
+    struct spa_pod_frame object;
+    spa_pod_builder_push_object(builder, &object, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat);
+    spa_pod_builder_add(
+        builder, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video), SPA_FORMAT_mediaSubtype,
+        SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format), 0);
+    if (size)
+        spa_pod_builder_add(builder, SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&picture), 0);
+    else
+        spa_pod_builder_add(
+            builder, SPA_FORMAT_VIDEO_size,
+            SPA_POD_CHOICE_RANGE_Rectangle(&picture, &SPA_RECTANGLE(1, 1), &SPA_RECTANGLE(MAX_SIDE, MAX_SIDE)), 0);
+    if (rate)
+        spa_pod_builder_add(builder, SPA_FORMAT_VIDEO_framerate, SPA_POD_Fraction(&frames), 0);
+    else
+        spa_pod_builder_add(
+            builder, SPA_FORMAT_VIDEO_framerate,
+            SPA_POD_CHOICE_RANGE_Fraction(&frames, &SPA_FRACTION(0, 1), &SPA_FRACTION(1000, 1)), 0);
+    return spa_pod_builder_pop(builder, &object);
+}
+
+// What is offered, the best first: nodes with a list of formats take the first offer that they have one for.
+static uint32_t
+offers(struct spa_pod_builder *builder, const hwd_pw_video_request *request, const struct spa_pod *params[MAX_OFFERS]) {
+    uint32_t count = 0;
+    for (int step = 0; step < 3; step++) {
+        const bool size = step < 2 && request->width, rate = step < 1 && request->rate;
+        // The same as the step before.
+        if ((step == 0 && !size && !rate) || (step == 1 && (!size || !request->rate))) continue;
+        for (int i = 0; i < KINDS; i++) params[count++] = offer(builder, kinds[i].id, request, size, rate);
+    }
+    return count;
 }
 
 static bool read_format(const struct spa_pod *pod, hwd_pw_video_format *format) {
@@ -68,14 +98,15 @@ struct hwd_pw_video {
     struct pw_stream *stream;
     struct spa_hook hook;
     struct spa_source *timer;
-    // Held by the thread in real time for as long as a picture is copied, by others for a few instructions or the first picture.
+    // Held by the real-time thread for as long as a picture is copied, by others for a few instructions or the first picture.
     pthread_mutex_t lock;
     bool has_format, is_told, has_ended, is_started;
     hwd_pw_video_format format;
     hwd_pw_video_events events;
     // The newest buffer that came before the start.
     struct pw_buffer *held;
-    int64_t silence, last_frame;
+    // Milliseconds: those that end the stream, and those since the last frame.
+    int silence, silent;
     uint64_t frames;
     char reason[256];
     bool failed;
@@ -157,9 +188,9 @@ static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
     pthread_mutex_unlock(&video->lock);
 }
 
-// Hands on a buffer's picture; false for one that is not usable, and without a picture, such as one that only moves a pointer. The
-// lock is held.
-static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
+// Delivers a buffer's picture, with a time of `oldest` at least; false for one that is not usable, and without a picture, such as one
+// that only moves a pointer. The lock is held.
+static bool deliver(hwd_pw_video *video, struct pw_buffer *buffer, int64_t oldest) {
     struct spa_buffer *content = buffer->buffer;
     hwd_pw_video_frame frame = {0};
     for (uint32_t i = 0; i < content->n_datas && i < 3; i++) {
@@ -190,6 +221,7 @@ static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
         struct pw_time time = {0};
         if (pw_stream_get_time_n(video->stream, &time, sizeof time) == 0) frame.time = time.now;
     }
+    if (frame.time < oldest) frame.time = oldest;
     if (!video->is_told) video->events.formatted(video->events.context, &video->format);
     video->is_told = true;
     return video->events.frame(video->events.context, &frame);
@@ -208,8 +240,8 @@ static void on_process(void *data) {
             if (earlier) pw_stream_queue_buffer(video->stream, earlier);
             continue;
         }
-        if (video->is_started && video->has_format && hand_on(video, buffer)) {
-            video->last_frame = monotonic();
+        if (video->is_started && video->has_format && deliver(video, buffer, 0)) {
+            video->silent = 0;
             video->frames++;
         }
         pw_stream_queue_buffer(video->stream, buffer);
@@ -221,19 +253,21 @@ static void on_timer(void *data, uint64_t count) {
     (void)count;
     hwd_pw_video *video = data;
     pthread_mutex_lock(&video->lock);
+    // By calls, not by the clock: while this process was stopped, nobody could take a frame.
+    if (video->silent <= video->silence) video->silent += PERIOD;
     // Where frames come only when something changes, silence behind the first is none.
     const bool must_come = video->format.rate > 0 || video->frames == 0;
-    if (video->is_started && must_come && monotonic() - video->last_frame > video->silence) {
+    if (video->is_started && must_come && video->silent > video->silence) {
         char text[100];
-        snprintf(
-            text, sizeof text, "the PipeWire node sent no picture for %lld s", (long long)(video->silence / 1000000000));
+        snprintf(text, sizeof text, "the PipeWire node sent no picture for %d s", video->silence / 1000);
         end(video, true, text);
     }
     pthread_mutex_unlock(&video->lock);
 }
 
 // Connects with the loop's lock; 0 or a negative errno. The connection takes `fd`.
-static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t id) {
+static int connect_stream(
+    hwd_pw_video *video, int fd, uint64_t serial, uint32_t id, const hwd_pw_video_request *request) {
     static const struct pw_stream_events events = {
         PW_VERSION_STREAM_EVENTS,
         .state_changed = on_state,
@@ -252,17 +286,17 @@ static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t
     video->stream = pw_stream_new(video->core, "hwctl capture", properties);
     if (!video->stream) return -ENOMEM;
     pw_stream_add_listener(video->stream, &video->hook, &events, video);
-    uint8_t memory[4096];
+    uint8_t memory[16384];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-    const struct spa_pod *params[KINDS];
-    for (int i = 0; i < KINDS; i++) params[i] = offer(&builder, kinds[i].id);
+    const struct spa_pod *params[MAX_OFFERS];
+    const uint32_t count = offers(&builder, request, params);
     return pw_stream_connect(
         video->stream, PW_DIRECTION_INPUT, fd < 0 ? PW_ID_ANY : id,
         PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS | PW_STREAM_FLAG_RT_PROCESS | PW_STREAM_FLAG_DONT_RECONNECT,
-        params, KINDS);
+        params, count);
 }
 
-hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error) {
+hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, hwd_pw_video_request request, int *error) {
     *error = ENOMEM;
     hwd_pw_video *video = calloc(1, sizeof *video);
     if (!video || !hwd_pipewire_prepare()) {
@@ -270,7 +304,7 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         if (fd >= 0) close(fd);
         return NULL;
     }
-    // The main thread may not hold up the one in real time for longer than it needs.
+    // The main thread may not hold up the real-time thread for longer than it needs.
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
@@ -281,7 +315,7 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
     video->loop = pw_thread_loop_new("pipewire-video", NULL);
     if (video->loop) {
         struct pw_loop *loop = pw_thread_loop_get_loop(video->loop);
-        // Its data thread runs in real time, where the machine allows that.
+        // Its data thread is a real-time thread, where the machine allows that.
         video->connection = pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
         if (!video->connection) video->connection = pw_context_new(loop, NULL, 0);
         video->timer = pw_loop_add_timer(loop, on_timer, video);
@@ -292,8 +326,8 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         return NULL;
     }
     pw_thread_loop_lock(video->loop);
-    const int result = connect_stream(video, fd, serial, id);
-    struct timespec period = {0, 200000000};
+    const int result = connect_stream(video, fd, serial, id, &request);
+    struct timespec period = {0, PERIOD * 1000000};
     pw_loop_update_timer(pw_thread_loop_get_loop(video->loop), video->timer, &period, &period, false);
     pw_thread_loop_unlock(video->loop);
     if (result >= 0) return video;
@@ -319,8 +353,8 @@ int hwd_pw_video_wait(hwd_pw_video *video, int milliseconds, hwd_pw_video_format
 void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int silence) {
     pthread_mutex_lock(&video->lock);
     video->events = events;
-    video->silence = silence * 1000000LL;
-    video->last_frame = monotonic();
+    video->silence = silence;
+    video->silent = 0;
     video->frames = 0;
     video->is_told = false;
     if (video->has_ended) {
@@ -328,7 +362,10 @@ void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int sil
     } else {
         video->is_started = true;
         if (video->held) {
-            if (video->has_format && hand_on(video, video->held)) video->frames++;
+            // A screen may have sent it long before the recording; a camera sent it within its last period.
+            const hwd_pw_video_format *format = &video->format;
+            const int64_t oldest = monotonic() - (format->rate ? 1000000000LL * format->per / format->rate : 0);
+            if (video->has_format && deliver(video, video->held, oldest)) video->frames++;
             pw_stream_queue_buffer(video->stream, video->held);
             video->held = NULL;
         }

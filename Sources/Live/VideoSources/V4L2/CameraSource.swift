@@ -292,12 +292,10 @@ extension CameraSource {
                 }
                 return CaptureListing(
                     name: "v4l2:\(camera.path)", description: camera.name, formats: formats + camera.otherFormats,
-                    recorded: camera.modes.isEmpty ? [] : ["hevc"])
+                    recorded: camera.hasPictures ? ["hevc"] : [])
             }
         } open: { request throws(CommandFailure) in
-            var size: (width: Int, height: Int)?
-            if let width = request.width, let height = request.height { size = (width, height) }
-            return try CameraSource(path: request.part, size: size, rate: request.rate?.perSecond ?? 30)
+            try CameraSource(path: request.part, size: request.size, rate: request.rate?.perSecond ?? 30)
         }
     }
 }
