@@ -2,14 +2,18 @@
 // A camera of PipeWire with numbered frames: hwd-pipewire-camera NAME [KEY=VALUE ...]
 //
 // Keys: format (NV12, I420, YUY2, BGRx), width, height, rate, frames (then it ends), resize (number of the frame from which on both
-// sides are halved), other=1 (behind its format also one of half the width, height and rate), drop (every how many frames one is lost), headless=1 (no header with number and time), evil (a way to lie).
+// sides are halved), other=1 (behind its format also one of half the width, height and rate), drop (every how many frames one is lost), headless=1 (no header with number and time), own=1 (memory of its own, which can be shortened), empty (every how many frames a buffer
+// without a picture has a number), evil (a way to lie).
+#define _GNU_SOURCE
 #include <pipewire/pipewire.h>
 #include <signal.h>
 #include <spa/param/video/format-utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct pw_main_loop *loop;
 static struct pw_stream *stream;
@@ -73,6 +77,20 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     pw_stream_update_params(stream, params, number_option("headless", 0) ? 1 : 2);
 }
 
+static void on_add_buffer(void *data, struct pw_buffer *buffer) {
+    (void)data;
+    if (!number_option("own", 0)) return;
+    struct spa_data *target = &buffer->buffer->datas[0];
+    target->type = SPA_DATA_MemFd;
+    target->flags = SPA_DATA_FLAG_READABLE | SPA_DATA_FLAG_WRITABLE;
+    target->fd = memfd_create("own", MFD_CLOEXEC);
+    target->mapoffset = 0;
+    target->maxsize = size();
+    if (target->fd < 0 || ftruncate((int)target->fd, size()) != 0) abort();
+    target->data = mmap(NULL, size(), PROT_READ | PROT_WRITE, MAP_SHARED, (int)target->fd, 0);
+    if (target->data == MAP_FAILED) abort();
+}
+
 // The frame's number as 16 blocks of 16x16 samples at the upper left.
 static void draw(uint8_t *target) {
     memset(target, 0x60 + (int)(number % 64), size());
@@ -89,13 +107,16 @@ static void on_process(void *data) {
         return;
     }
     struct spa_data *target = &buffer->buffer->datas[0];
-    if (target->data && target->maxsize >= size()) draw(target->data);
+    const bool is_cut = is_evil("cut") && number >= 10;
+    if (is_cut && ftruncate((int)target->fd, 0) != 0) abort();
+    if (!is_cut && target->data && target->maxsize >= size()) draw(target->data);
     *target->chunk = (struct spa_chunk){0, size(), (int32_t)(width * bytes()), 0};
     if (is_evil("size")) target->chunk->size = UINT32_MAX;
     if (is_evil("offset")) target->chunk->offset = UINT32_MAX - 8;
     if (is_evil("stride")) target->chunk->stride = INT32_MIN;
     if (is_evil("rows")) target->chunk->stride = INT32_MAX;
     if (is_evil("corrupted") && number % 2) target->chunk->flags = SPA_CHUNK_FLAG_CORRUPTED;
+    if (number_option("empty", 0) && number % number_option("empty", 0) == 0) target->chunk->size = 0;
     if (is_evil("empty")) target->chunk->size = 0;
     struct spa_meta_header *header = spa_buffer_find_meta_data(buffer->buffer, SPA_META_Header, sizeof *header);
     if (header) {
@@ -151,7 +172,8 @@ int main(int count, char **values) {
     struct pw_core *core = pw_context_connect(connection, NULL, 0);
     if (!core) return 69;
     static const struct pw_stream_events events = {
-        PW_VERSION_STREAM_EVENTS, .state_changed = on_state, .param_changed = on_param, .process = on_process};
+        PW_VERSION_STREAM_EVENTS, .state_changed = on_state, .param_changed = on_param, .add_buffer = on_add_buffer,
+        .process = on_process};
     struct spa_hook hook = {0};
     stream = pw_stream_new(
         core, values[1], pw_properties_new(PW_KEY_MEDIA_CLASS, "Video/Source", PW_KEY_NODE_NAME, values[1], NULL));
@@ -160,7 +182,9 @@ int main(int count, char **values) {
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *params[] = {offer(&builder, 1), offer(&builder, 2)};
     pw_stream_connect(
-        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER | PW_STREAM_FLAG_MAP_BUFFERS, params,
+        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER
+            | (number_option("own", 0) ? PW_STREAM_FLAG_ALLOC_BUFFERS : PW_STREAM_FLAG_MAP_BUFFERS),
+        params,
         number_option("other", 0) ? 2 : 1);
     pw_main_loop_run(loop);
     // What an outside count is compared with.

@@ -5,6 +5,7 @@
 #include "CHWDPipeWire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pipewire/pipewire.h>
 #include <pthread.h>
 #include <spa/param/video/format-utils.h>
@@ -28,6 +29,8 @@ static const struct {
     {SPA_VIDEO_FORMAT_RGBA, HWD_PW_RGBX},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, MAX_OFFERS = 3 * KINDS, MAX_SIDE = 16384 };
+// Bytes of a plane at most: four of each sample.
+#define MAX_BYTES (4u * MAX_SIDE * MAX_SIDE)
 // Milliseconds between two looks whether frames come.
 enum { PERIOD = 200 };
 
@@ -166,51 +169,81 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     pw_stream_update_params(video->stream, params, 2);
 }
 
-// Another process says how long its memory is: a shorter file would end this one.
-static bool has_file(const struct spa_data *data) {
+// The memory of a buffer, as the stream's user data.
+struct memory {
+    bool is_usable;
+    // Where planes are copied whose memory another process could cut off meanwhile, which would end this one.
+    uint8_t *copies[3];
+};
+
+// Whether a file is so long, and cannot be shortened.
+static bool is_fixed(const struct spa_data *data) {
     struct stat status;
-    if (data->type != SPA_DATA_MemFd || data->fd < 0) return true;
-    return fstat((int)data->fd, &status) == 0
+    const int seals = fcntl((int)data->fd, F_GET_SEALS);
+    return seals >= 0 && seals & F_SEAL_SHRINK && fstat((int)data->fd, &status) == 0
         && (uint64_t)status.st_size >= (uint64_t)data->mapoffset + data->maxsize;
 }
 
 static void on_add_buffer(void *data, struct pw_buffer *buffer) {
     (void)data;
-    bool is_usable = true;
-    for (uint32_t i = 0; i < buffer->buffer->n_datas; i++) is_usable &= has_file(&buffer->buffer->datas[i]);
-    buffer->user_data = is_usable ? buffer : NULL;
+    struct memory *memory = calloc(1, sizeof *memory);
+    buffer->user_data = memory;
+    if (!memory) return;
+    memory->is_usable = true;
+    for (uint32_t i = 0; i < buffer->buffer->n_datas && i < 3; i++) {
+        const struct spa_data *plane = &buffer->buffer->datas[i];
+        if (plane->type != SPA_DATA_MemFd || plane->fd < 0 || is_fixed(plane)) continue;
+        memory->copies[i] = plane->maxsize <= MAX_BYTES ? malloc(plane->maxsize) : NULL;
+        memory->is_usable &= memory->copies[i] != NULL;
+    }
+}
+
+static void free_memory(struct pw_buffer *buffer) {
+    struct memory *memory = buffer->user_data;
+    buffer->user_data = NULL;
+    for (int i = 0; memory && i < 3; i++) free(memory->copies[i]);
+    free(memory);
 }
 
 static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
     hwd_pw_video *video = data;
     pthread_mutex_lock(&video->lock);
     if (video->held == buffer) video->held = NULL;
+    free_memory(buffer);
     pthread_mutex_unlock(&video->lock);
 }
 
-// Delivers a buffer's picture, with a time of `oldest` at least; false for one that is not usable, and without a picture, such as one
-// that only moves a pointer. The lock is held.
+// Whether a buffer has no picture, such as one that only moves a pointer. Chunks are in memory that another process can write.
+static bool is_empty(const struct spa_buffer *content) {
+    return content->n_datas == 0 || *(const volatile uint32_t *)&content->datas[0].chunk->size == 0;
+}
+
+// Finds a plane; false where its memory does not hold it.
+static bool read_plane(const struct spa_data *data, const struct memory *memory, uint32_t index, hwd_pw_video_frame *frame) {
+    // The chunk is read once.
+    const struct spa_chunk *chunk = data->chunk;
+    const uint32_t offset = *(const volatile uint32_t *)&chunk->offset, size = *(const volatile uint32_t *)&chunk->size;
+    const int32_t stride = *(const volatile int32_t *)&chunk->stride, flags = *(const volatile int32_t *)&chunk->flags;
+    if (flags & SPA_CHUNK_FLAG_CORRUPTED || !memory || !memory->is_usable || !data->data || stride < 0
+        || offset > data->maxsize || size > data->maxsize - offset)
+        return false;
+    uint8_t *copy = memory->copies[index];
+    if (copy && pread((int)data->fd, copy, size, (off_t)data->mapoffset + offset) != (ssize_t)size) return false;
+    frame->data[index] = copy ? copy : (const uint8_t *)data->data + offset;
+    frame->size[index] = size;
+    frame->stride[index] = (uint32_t)stride;
+    frame->count = (int)index + 1;
+    return true;
+}
+
+// Delivers a buffer's picture, with a time of `oldest` at least; false for one that is not usable, and without a picture. The lock is
+// held.
 static bool deliver(hwd_pw_video *video, struct pw_buffer *buffer, int64_t oldest) {
     struct spa_buffer *content = buffer->buffer;
     hwd_pw_video_frame frame = {0};
-    for (uint32_t i = 0; i < content->n_datas && i < 3; i++) {
-        const struct spa_data *data = &content->datas[i];
-        // The chunk is in memory that another process can write: it is read once.
-        const struct spa_chunk *chunk = data->chunk;
-        const uint32_t offset = *(const volatile uint32_t *)&chunk->offset, size = *(const volatile uint32_t *)&chunk->size;
-        const int32_t stride = *(const volatile int32_t *)&chunk->stride, flags = *(const volatile int32_t *)&chunk->flags;
-        if (i == 0 && size == 0) return false;
-        if (flags & SPA_CHUNK_FLAG_CORRUPTED || !buffer->user_data || !data->data || stride < 0 || offset > data->maxsize
-            || size > data->maxsize - offset) {
-            frame.is_damaged = true;
-            break;
-        }
-        frame.data[i] = (const uint8_t *)data->data + offset;
-        frame.size[i] = size;
-        frame.stride[i] = (uint32_t)stride;
-        frame.count = (int)i + 1;
-    }
-    if (frame.count == 0 && !frame.is_damaged) return false;
+    if (!is_empty(content))
+        for (uint32_t i = 0; i < content->n_datas && i < 3 && !frame.is_damaged; i++)
+            frame.is_damaged = !read_plane(&content->datas[i], buffer->user_data, i, &frame);
     const struct spa_meta_header *header = spa_buffer_find_meta_data(content, SPA_META_Header, sizeof *header);
     if (header) {
         frame.has_header = true;
@@ -235,9 +268,10 @@ static void on_process(void *data) {
         struct pw_buffer *buffer = pw_stream_dequeue_buffer(video->stream);
         if (!buffer) break;
         if (!video->is_started && !video->has_ended) {
-            struct pw_buffer *earlier = video->held;
-            video->held = buffer;
-            if (earlier) pw_stream_queue_buffer(video->stream, earlier);
+            struct pw_buffer *other = video->held;
+            if (other && is_empty(buffer->buffer)) other = buffer;
+            else video->held = buffer;
+            if (other) pw_stream_queue_buffer(video->stream, other);
             continue;
         }
         if (video->is_started && video->has_format && deliver(video, buffer, 0)) {

@@ -106,7 +106,7 @@ extension PipeWireSource {
         CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
             try PipeWireNode.all().map { node in
                 CaptureListing(
-                    name: "pipewire:\(node.name)", description: node.description, formats: ["as the node sends"])
+                    name: "pipewire:\(node.name.isEmpty ? "\(node.serial)" : node.name)", description: node.description, formats: ["as the node sends"])
             }
         } open: { request throws(CommandFailure) in
             try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
@@ -138,6 +138,10 @@ private final class Receiver: @unchecked Sendable {
 
     /// Takes a frame; false for one that is not usable.
     func take(_ frame: hwd_pw_video_frame) -> Bool {
+        guard frame.count > 0 || frame.is_damaged else {
+            if frame.has_header { clock.damaged(frame.sequence) }
+            return false
+        }
         let time = clock.time(
             stated: frame.time == 0 ? nil : frame.time, arrival: Int64(clamping: MonotonicTime.now.nanoseconds))
         var next = clock

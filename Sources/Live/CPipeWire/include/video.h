@@ -41,6 +41,7 @@ typedef struct hwd_pw_video_frame {
     uint64_t size[3];
     // Bytes of a row; 0 where the source does not say.
     uint32_t stride[3];
+    // 0 for a damaged frame, and for one without a picture, whose number counts.
     int count;
     bool is_damaged;
     bool has_header;
