@@ -135,7 +135,8 @@ struct CaptureQueueTests {
 }
 
 struct FrameCopyTests {
-    @Test(arguments: ["H264", "YUYV", "YUY2", "XR24", "AR30", "", "YUVA"]) func otherFormatsAreNotCopied(name: String) {
+    @Test(arguments: ["H264", "YUYV", "YUY2", "XR24", "AR30", "", "YUVA"])
+    func otherFormatsAreNotCopied(name: String) {
         #expect(FrameCopy(CaptureFormat(.raw(pixelFormat: name), width: 64, height: 64, rate: nil)) == nil)
     }
 

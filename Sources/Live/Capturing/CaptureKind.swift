@@ -29,7 +29,8 @@ package struct CaptureRequest: Sendable {
         // 29.97 is enough for 30.
         if let asked = rate?.perSecond, format.rate.map({ abs($0.perSecond - asked) > asked / 100 }) ?? true {
             let own = format.rate.map { "\(DecimalText.text($0.perSecond, 2)) frames a second" }
-            lines.append("sends \(own ?? "a frame when something changes"), not \(DecimalText.text(asked, 2)) a second")
+            let wanted = "\(DecimalText.text(asked, 2)) a second"
+            lines.append("sends \(own ?? "a frame when something changes"), not \(wanted)")
         }
         return lines
     }

@@ -105,8 +105,9 @@ extension PipeWireSource {
     package static var kind: CaptureKind {
         CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
             try PipeWireNode.all().map { node in
-                CaptureListing(
-                    name: "pipewire:\(node.name.isEmpty ? "\(node.serial)" : node.name)", description: node.description, formats: ["as the node sends"])
+                let name = node.name.isEmpty ? String(node.serial) : node.name
+                return CaptureListing(
+                    name: "pipewire:\(name)", description: node.description, formats: ["as the node sends"])
             }
         } open: { request throws(CommandFailure) in
             try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
