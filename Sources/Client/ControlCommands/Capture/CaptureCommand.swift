@@ -14,7 +14,7 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --list
               hwctl capture --source test --duration 10 test.mov
               hwctl capture --source test --size 1920x1080 --frame-rate 60 --segment-time 10:00 talk.mov
-              hwctl capture --source v4l2:/dev/video0 --size 1280x720 --audio default camera.mov
+              hwctl capture --source v4l2:/dev/video0 --audio default camera.mov
               hwctl capture --source pipewire:NODE --duration 1:00:00 node.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
@@ -47,7 +47,7 @@ package struct CaptureCommand: ParsableCommand {
             between two frames, and the duration; --json prints the same as a document. Causes:
               queue     the encoder did not keep up
               rate      left out to halve the rate
-              source    the source skipped numbers of frames, or sent fewer than its rate says
+              source    the source skipped frames, or sent fewer than its rate
               damaged   the source sent less than a frame
               clock     a frame's time was not after that of the frame before
               end       captured and not written, because the recording ended early
