@@ -57,34 +57,6 @@ struct TestSourceTests {
         }
     }
 
-    /// Counts frames.
-    private final class Counter: CaptureSink {
-        let frames = AsyncStream<UInt64>.makeStream()
-
-        func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {
-            frames.continuation.yield(sequence ?? 0)
-        }
-        func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {}
-        func lost(_ count: Int, at time: UInt64, cause: String) {}
-        func changed(_ format: CaptureFormat) {}
-        func ended(_ end: CaptureEnd) { frames.continuation.finish() }
-    }
-
-    @Test func aSourceStartsAgain() async throws {
-        let source = try TestSource(CaptureRequest(width: 64, height: 64, rate: CaptureRate(100)))
-        for _ in 0..<2 {
-            let counter = Counter()
-            try source.start(counter)
-            var numbers: [UInt64] = []
-            for await number in counter.frames.stream {
-                numbers.append(number)
-                if numbers.count == 3 { break }
-            }
-            source.stop()
-            #expect(numbers == [0, 1, 2])
-        }
-    }
-
     @Test func whatASourceDoesNotDoAsAskedIsNamed() {
         func differences(_ request: CaptureRequest, _ rate: CaptureRate?) -> [String] {
             request.differences(
