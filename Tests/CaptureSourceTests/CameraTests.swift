@@ -156,8 +156,35 @@ import Testing
         #expect(log.frames.count == 9 && log.damaged == 3 && log.gaps == 0)
         // A picture of another size than was agreed on is none.
         let other = try SourceLog(
-            camera: "formats=MJPG,sizes=640x480,file=\(folder.path("in")),frames=5", ["silence=300"])
+            camera: "formats=MJPG,sizes=640x480,file=\(folder.path("in")),frames=5", ["silence=3000"])
         #expect(other.frames.isEmpty && other.damaged == 5 && other.end?.hasPrefix("ended failed") == true)
+    }
+
+    /// Cameras write segments of their own, which libavcodec refuses; their pictures are whole.
+    @Test(arguments: ["AVI1", "LEN2", "Exif"])
+    func segmentsOfACameraAreNoDamage(segment: String) throws {
+        let folder = try Folder()
+        try ffmpeg([
+            "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10:duration=0.1", "-pix_fmt", "yuvj420p", "-f",
+            "mjpeg", folder.path("plain"),
+        ])
+        let body: [UInt8] =
+            switch segment {
+            // APP0 of AVI that is cut off, APP4 without a byte, APP1 whose TIFF header is none.
+            case "AVI1": [0xff, 0xe0, 0, 6] + Array("AVI1".utf8)
+            case "LEN2": [0xff, 0xe4, 0, 2]
+            default: [0xff, 0xe1, 0, 16] + Array("Exif\0\0XX\0*\0\0\0\u{8}".utf8)
+            }
+        let plain = try folder.bytes("plain")
+        try (plain.prefix(2) + Data(body) + plain.dropFirst(2)).write(to: folder.url.appending(path: "in"))
+        func pictures(_ file: String) throws -> Data {
+            let log = try SourceLog(
+                camera: "formats=MJPG,sizes=320x240,file=\(folder.path(file)),frames=5,end=unplug",
+                ["out=\(folder.path("out"))"])
+            #expect(log.frames.count == 5 && log.damaged == 0)
+            return try folder.bytes("out")
+        }
+        #expect(try pictures("in") == pictures("plain"))
     }
 
     @Test(arguments: [

@@ -30,6 +30,51 @@ import Testing
     }
 }
 
+@Suite struct FrameStepsTests {
+    /// What is reported for arrivals in periods of a frame, numbered one after the other or as given.
+    private func missing(_ arrivals: [Double], numbers: [UInt64]? = nil) -> [Int] {
+        var steps = FrameSteps(rate: CaptureRate(50))
+        return arrivals.indices.compactMap { index in
+            steps.add(
+                UInt64(1_000_000_000 + arrivals[index] * 20_000_000), numbers.map { $0[index] } ?? UInt64(index))
+        }
+    }
+
+    @Test func whatASourceDidNotSendIsCountedOnce() {
+        #expect(missing([0, 1, 2, 3]).isEmpty)
+        #expect(missing([0, 1, 3, 4, 5]) == [1])
+        #expect(missing([0, 1, 5, 6]) == [3])
+        #expect(missing([0, 2, 4, 6, 7]) == [1, 1, 1])
+        #expect(missing([0, 3, 4, 8, 9]) == [2, 3])
+    }
+
+    @Test func lateFramesAreNotMissing() {
+        #expect(missing([0, 1, 2.9, 3, 4]).isEmpty)
+        #expect(missing([0, 1, 2.4, 3.4, 4]).isEmpty)
+        #expect(missing([0, 1, 3.8, 4, 5]) == [1])
+    }
+
+    @Test func gapsOfNumbersAreCountedElsewhere() {
+        #expect(missing([0, 1, 4, 5], numbers: [1, 2, 5, 6]).isEmpty)
+        #expect(missing([0, 1, 4, 5], numbers: [1, 2, 4, 5]) == [1])
+        var steps = FrameSteps()
+        #expect((0..<5).allSatisfy { steps.add($0 * 1_000_000_000, $0) == nil })
+    }
+}
+
+@Suite struct CameraListingTests {
+    @Test func aCameraOfCodedPicturesHasNone() {
+        func camera(_ formats: [String]) -> Camera {
+            Camera(
+                path: "", name: "", driver: "", bus: "",
+                modes: formats.map { CameraMode(fourcc: $0, width: 640, height: 480, rate: nil) },
+                otherFormats: ["BGR3"])
+        }
+        #expect(camera(["H264", "MJPG"]).hasPictures && camera(["YUYV"]).hasPictures)
+        #expect(!camera(["H264", "HEVC"]).hasPictures && !camera([]).hasPictures)
+    }
+}
+
 @Suite struct SourceClockTests {
     @Test func timesRiseAndAreNearTheArrival() {
         var clock = SourceClock()

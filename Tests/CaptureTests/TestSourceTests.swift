@@ -58,6 +58,26 @@ struct TestSourceTests {
         }
     }
 
+    @Test func whatASourceDoesNotDoAsAskedIsNamed() {
+        func differences(_ request: CaptureRequest, _ rate: CaptureRate?) -> [String] {
+            request.differences(
+                from: CaptureFormat(.raw(pixelFormat: "NV12"), width: 1280, height: 720, rate: rate))
+        }
+        let request = CaptureRequest(width: 640, height: 480, rate: CaptureRate(60))
+        #expect(
+            differences(request, CaptureRate(30)) == [
+                "sends 1280x720, not 640x480", "sends 30.00 frames a second, not 60.00 a second",
+            ])
+        #expect(
+            differences(CaptureRequest(rate: CaptureRate(30)), nil) == [
+                "sends a frame when something changes, not 30.00 a second"
+            ])
+        #expect(
+            differences(CaptureRequest(width: 1280, height: 720, rate: CaptureRate(30)), CaptureRate(30000, 1001))
+                .isEmpty)
+        #expect(differences(CaptureRequest(), nil).isEmpty)
+    }
+
     @Test func numbersPrecedeTheSuffix() {
         var plan = CaptureFiles.Plan(
             path: "a/talk.mov", replaces: false, isNumbered: true, maxSize: nil, color: nil)

@@ -2,14 +2,18 @@
 // A camera of PipeWire with numbered frames: hwd-pipewire-camera NAME [KEY=VALUE ...]
 //
 // Keys: format (NV12, I420, YUY2, BGRx), width, height, rate, frames (then it ends), resize (number of the frame from which on both
-// sides are halved), drop (every how many frames one is lost), headless=1 (no header with number and time), evil (a way to lie).
+// sides are halved), other=1 (behind its format also one of half the width, height and rate), drop (every how many frames one is lost), headless=1 (no header with number and time), own=1 (memory of its own, which can be shortened), empty (every how many frames a buffer
+// without a picture has a number), evil (a way to lie).
+#define _GNU_SOURCE
 #include <pipewire/pipewire.h>
 #include <signal.h>
 #include <spa/param/video/format-utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct pw_main_loop *loop;
 static struct pw_stream *stream;
@@ -35,12 +39,12 @@ static uint32_t bytes(void) { return format == SPA_VIDEO_FORMAT_BGRx ? 4 : forma
 
 static uint32_t size(void) { return bytes() == 1 ? width * height * 3 / 2 : width * height * bytes(); }
 
-static const struct spa_pod *offer(struct spa_pod_builder *builder) {
+static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t divisor) {
     return spa_pod_builder_add_object(
         builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
         SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
-        SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&SPA_RECTANGLE(width, height)), SPA_FORMAT_VIDEO_framerate,
-        SPA_POD_Fraction(&SPA_FRACTION(rate, 1)));
+        SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&SPA_RECTANGLE(width / divisor, height / divisor)), SPA_FORMAT_VIDEO_framerate,
+        SPA_POD_Fraction(&SPA_FRACTION(rate / divisor, 1)));
 }
 
 static void on_state(void *data, enum pw_stream_state before, enum pw_stream_state state, const char *error) {
@@ -54,6 +58,11 @@ static void on_state(void *data, enum pw_stream_state before, enum pw_stream_sta
 static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     (void)data;
     if (id != SPA_PARAM_Format || !pod) return;
+    struct spa_video_info_raw chosen = {0};
+    if (spa_format_video_raw_parse(pod, &chosen) < 0) return;
+    width = chosen.size.width;
+    height = chosen.size.height;
+    rate = chosen.framerate.num;
     uint8_t memory[1024];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *params[2] = {
@@ -66,6 +75,20 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
             &builder, SPA_TYPE_OBJECT_ParamMeta, SPA_PARAM_Meta, SPA_PARAM_META_type, SPA_POD_Id(SPA_META_Header),
             SPA_PARAM_META_size, SPA_POD_Int(sizeof(struct spa_meta_header)))};
     pw_stream_update_params(stream, params, number_option("headless", 0) ? 1 : 2);
+}
+
+static void on_add_buffer(void *data, struct pw_buffer *buffer) {
+    (void)data;
+    if (!number_option("own", 0)) return;
+    struct spa_data *target = &buffer->buffer->datas[0];
+    target->type = SPA_DATA_MemFd;
+    target->flags = SPA_DATA_FLAG_READABLE | SPA_DATA_FLAG_WRITABLE;
+    target->fd = memfd_create("own", MFD_CLOEXEC);
+    target->mapoffset = 0;
+    target->maxsize = size();
+    if (target->fd < 0 || ftruncate((int)target->fd, size()) != 0) abort();
+    target->data = mmap(NULL, size(), PROT_READ | PROT_WRITE, MAP_SHARED, (int)target->fd, 0);
+    if (target->data == MAP_FAILED) abort();
 }
 
 // The frame's number as 16 blocks of 16x16 samples at the upper left.
@@ -84,13 +107,16 @@ static void on_process(void *data) {
         return;
     }
     struct spa_data *target = &buffer->buffer->datas[0];
-    if (target->data && target->maxsize >= size()) draw(target->data);
+    const bool is_cut = is_evil("cut") && number >= 10;
+    if (is_cut && ftruncate((int)target->fd, 0) != 0) abort();
+    if (!is_cut && target->data && target->maxsize >= size()) draw(target->data);
     *target->chunk = (struct spa_chunk){0, size(), (int32_t)(width * bytes()), 0};
     if (is_evil("size")) target->chunk->size = UINT32_MAX;
     if (is_evil("offset")) target->chunk->offset = UINT32_MAX - 8;
     if (is_evil("stride")) target->chunk->stride = INT32_MIN;
     if (is_evil("rows")) target->chunk->stride = INT32_MAX;
     if (is_evil("corrupted") && number % 2) target->chunk->flags = SPA_CHUNK_FLAG_CORRUPTED;
+    if (number_option("empty", 0) && number % number_option("empty", 0) == 0) target->chunk->size = 0;
     if (is_evil("empty")) target->chunk->size = 0;
     struct spa_meta_header *header = spa_buffer_find_meta_data(buffer->buffer, SPA_META_Header, sizeof *header);
     if (header) {
@@ -109,7 +135,7 @@ static void on_process(void *data) {
         height /= 2;
         uint8_t memory[1024];
         struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-        const struct spa_pod *params[] = {offer(&builder)};
+        const struct spa_pod *params[] = {offer(&builder, 1)};
         pw_stream_update_params(stream, params, 1);
     }
     if (number >= number_option("frames", UINT32_MAX)) pw_main_loop_quit(loop);
@@ -146,16 +172,20 @@ int main(int count, char **values) {
     struct pw_core *core = pw_context_connect(connection, NULL, 0);
     if (!core) return 69;
     static const struct pw_stream_events events = {
-        PW_VERSION_STREAM_EVENTS, .state_changed = on_state, .param_changed = on_param, .process = on_process};
+        PW_VERSION_STREAM_EVENTS, .state_changed = on_state, .param_changed = on_param, .add_buffer = on_add_buffer,
+        .process = on_process};
     struct spa_hook hook = {0};
     stream = pw_stream_new(
         core, values[1], pw_properties_new(PW_KEY_MEDIA_CLASS, "Video/Source", PW_KEY_NODE_NAME, values[1], NULL));
     pw_stream_add_listener(stream, &hook, &events, NULL);
     uint8_t memory[1024];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-    const struct spa_pod *params[] = {offer(&builder)};
+    const struct spa_pod *params[] = {offer(&builder, 1), offer(&builder, 2)};
     pw_stream_connect(
-        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER | PW_STREAM_FLAG_MAP_BUFFERS, params, 1);
+        stream, PW_DIRECTION_OUTPUT, PW_ID_ANY, PW_STREAM_FLAG_DRIVER
+            | (number_option("own", 0) ? PW_STREAM_FLAG_ALLOC_BUFFERS : PW_STREAM_FLAG_MAP_BUFFERS),
+        params,
+        number_option("other", 0) ? 2 : 1);
     pw_main_loop_run(loop);
     // What an outside count is compared with.
     printf("sent %u to %u late %u\n", sent, number, late);

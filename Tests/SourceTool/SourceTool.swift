@@ -12,7 +12,7 @@ import HWDVideoSources
 /// Prints what a source sends, a line each.
 ///
 ///     hwd-source-tool camera PATH [size=WxH] [rate=R] [codec=hevc] [silence=MS] [limit=FRAMES] [out=FILE]
-///     hwd-source-tool node NAME [silence=MS] [limit=FRAMES] [out=FILE]
+///     hwd-source-tool node NAME [size=WxH] [rate=R] [silence=MS] [limit=FRAMES] [out=FILE]
 ///     hwd-source-tool list PATH
 ///     hwd-source-tool nodes -
 @main
@@ -26,13 +26,14 @@ struct SourceTool {
             let parts = argument.split(separator: "=", maxSplits: 1)
             options[String(parts[0])] = String(parts.last ?? "")
         }
+        let sides = options["size"]?.split(separator: "x").compactMap { Int($0) }
+        let size = sides.map { (width: $0[0], height: $0[1]) }
         do throws(CommandFailure) {
             switch arguments[0] {
             case "list": try list(arguments[1])
             case "camera":
-                let size = options["size"]?.split(separator: "x").compactMap { Int($0) }
                 let source = try CameraSource(
-                    path: arguments[1], size: size.map { ($0[0], $0[1]) },
+                    path: arguments[1], size: size,
                     rate: options["rate"].flatMap(Double.init) ?? 30,
                     codec: options["codec"].flatMap(CaptureCodec.init),
                     silence: .milliseconds(options["silence"].flatMap(Int.init) ?? 5000))
@@ -42,7 +43,8 @@ struct SourceTool {
                     for node in try PipeWireNode.all() { print("node \(node.id) \(node.name)") }
                 case "node":
                     let source = try PipeWireSource(
-                        node: arguments[1],
+                        node: arguments[1], size: size,
+                        rate: options["rate"].flatMap(Int.init).map { CaptureRate($0) },
                         silence: .milliseconds(options["silence"].flatMap(Int.init) ?? 5000))
                     try record(source, options)
             #endif

@@ -3,11 +3,12 @@
 #include "video.h"
 
 #include "CHWDPipeWire.h"
+#include "video_formats.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pipewire/pipewire.h>
 #include <pthread.h>
-#include <spa/param/video/format-utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,51 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// MARK: Formats
-
-static const struct {
-    uint32_t id;
-    enum hwd_pw_video_kind kind;
-} kinds[] = {
-    {SPA_VIDEO_FORMAT_NV12, HWD_PW_NV12},      {SPA_VIDEO_FORMAT_I420, HWD_PW_I420},
-    {SPA_VIDEO_FORMAT_P010_10LE, HWD_PW_P010}, {SPA_VIDEO_FORMAT_YUY2, HWD_PW_YUY2},
-    {SPA_VIDEO_FORMAT_UYVY, HWD_PW_UYVY},      {SPA_VIDEO_FORMAT_BGRx, HWD_PW_BGRX},
-    {SPA_VIDEO_FORMAT_BGRA, HWD_PW_BGRX},      {SPA_VIDEO_FORMAT_RGBx, HWD_PW_RGBX},
-    {SPA_VIDEO_FORMAT_RGBA, HWD_PW_RGBX},
-};
-enum { KINDS = sizeof kinds / sizeof *kinds, MAX_SIDE = 16384 };
-
-static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t format) {
-    return spa_pod_builder_add_object(
-        builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
-        SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
-        SPA_FORMAT_VIDEO_size,
-        SPA_POD_CHOICE_RANGE_Rectangle(
-            &SPA_RECTANGLE(1280, 720), &SPA_RECTANGLE(1, 1), &SPA_RECTANGLE(MAX_SIDE, MAX_SIDE)),
-        SPA_FORMAT_VIDEO_framerate,
-        SPA_POD_CHOICE_RANGE_Fraction(&SPA_FRACTION(30, 1), &SPA_FRACTION(0, 1), &SPA_FRACTION(1000, 1)));
-}
-
-static bool read_format(const struct spa_pod *pod, hwd_pw_video_format *format) {
-    struct spa_video_info_raw info = {0};
-    uint32_t type, subtype;
-    if (spa_format_parse(pod, &type, &subtype) < 0 || type != SPA_MEDIA_TYPE_video || subtype != SPA_MEDIA_SUBTYPE_raw
-        || spa_format_video_raw_parse(pod, &info) < 0)
-        return false;
-    size_t at = 0;
-    while (at < KINDS && kinds[at].id != info.format) at++;
-    if (at == KINDS || info.size.width == 0 || info.size.width > MAX_SIDE || info.size.height == 0
-        || info.size.height > MAX_SIDE)
-        return false;
-    const bool has_rate = info.framerate.num > 0 && info.framerate.denom > 0;
-    *format = (hwd_pw_video_format){
-        kinds[at].kind, info.size.width, info.size.height, has_rate ? info.framerate.num : 0,
-        has_rate ? info.framerate.denom : 1, info.color_range, info.color_matrix, info.transfer_function,
-        info.color_primaries};
-    return true;
-}
-
-// MARK: A stream
+// Bytes of a plane at most: four of each sample.
+#define MAX_BYTES (4u * MAX_SIDE * MAX_SIDE)
+// Milliseconds between two looks whether frames come.
+enum { PERIOD = 200 };
 
 struct hwd_pw_video {
     struct pw_thread_loop *loop;
@@ -68,14 +28,15 @@ struct hwd_pw_video {
     struct pw_stream *stream;
     struct spa_hook hook;
     struct spa_source *timer;
-    // Held by the thread in real time for as long as a picture is copied, by others for a few instructions or the first picture.
+    // Held by the real-time thread for as long as a picture is copied, by others for a few instructions or the first picture.
     pthread_mutex_t lock;
     bool has_format, is_told, has_ended, is_started;
     hwd_pw_video_format format;
     hwd_pw_video_events events;
     // The newest buffer that came before the start.
     struct pw_buffer *held;
-    int64_t silence, last_frame;
+    // Milliseconds: those that end the stream, and those since the last frame.
+    int silence, silent;
     uint64_t frames;
     char reason[256];
     bool failed;
@@ -115,7 +76,7 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     hwd_pw_video *video = data;
     if (id != SPA_PARAM_Format || !pod) return;
     pthread_mutex_lock(&video->lock);
-    const bool is_known = read_format(pod, &video->format);
+    const bool is_known = hwd_pw_video_read_format(pod, &video->format);
     video->has_format = is_known;
     video->is_told = false;
     if (!is_known) end(video, true, "the PipeWire node chose a format that cannot be recorded");
@@ -135,51 +96,81 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     pw_stream_update_params(video->stream, params, 2);
 }
 
-// Another process says how long its memory is: a shorter file would end this one.
-static bool has_file(const struct spa_data *data) {
+// The memory of a buffer, as the stream's user data.
+struct memory {
+    bool is_usable;
+    // Where planes are copied whose memory another process could cut off meanwhile, which would end this one.
+    uint8_t *copies[3];
+};
+
+// Whether a file is so long, and cannot be shortened.
+static bool is_fixed(const struct spa_data *data) {
     struct stat status;
-    if (data->type != SPA_DATA_MemFd || data->fd < 0) return true;
-    return fstat((int)data->fd, &status) == 0
+    const int seals = fcntl((int)data->fd, F_GET_SEALS);
+    return seals >= 0 && seals & F_SEAL_SHRINK && fstat((int)data->fd, &status) == 0
         && (uint64_t)status.st_size >= (uint64_t)data->mapoffset + data->maxsize;
 }
 
 static void on_add_buffer(void *data, struct pw_buffer *buffer) {
     (void)data;
-    bool is_usable = true;
-    for (uint32_t i = 0; i < buffer->buffer->n_datas; i++) is_usable &= has_file(&buffer->buffer->datas[i]);
-    buffer->user_data = is_usable ? buffer : NULL;
+    struct memory *memory = calloc(1, sizeof *memory);
+    buffer->user_data = memory;
+    if (!memory) return;
+    memory->is_usable = true;
+    for (uint32_t i = 0; i < buffer->buffer->n_datas && i < 3; i++) {
+        const struct spa_data *plane = &buffer->buffer->datas[i];
+        if (plane->type != SPA_DATA_MemFd || plane->fd < 0 || is_fixed(plane)) continue;
+        memory->copies[i] = plane->maxsize <= MAX_BYTES ? malloc(plane->maxsize) : NULL;
+        memory->is_usable &= memory->copies[i] != NULL;
+    }
+}
+
+static void free_memory(struct pw_buffer *buffer) {
+    struct memory *memory = buffer->user_data;
+    buffer->user_data = NULL;
+    for (int i = 0; memory && i < 3; i++) free(memory->copies[i]);
+    free(memory);
 }
 
 static void on_remove_buffer(void *data, struct pw_buffer *buffer) {
     hwd_pw_video *video = data;
     pthread_mutex_lock(&video->lock);
     if (video->held == buffer) video->held = NULL;
+    free_memory(buffer);
     pthread_mutex_unlock(&video->lock);
 }
 
-// Hands on a buffer's picture; false for one that is not usable, and without a picture, such as one that only moves a pointer. The
-// lock is held.
-static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
+// Whether a buffer has no picture, such as one that only moves a pointer. Chunks are in memory that another process can write.
+static bool is_empty(const struct spa_buffer *content) {
+    return content->n_datas == 0 || *(const volatile uint32_t *)&content->datas[0].chunk->size == 0;
+}
+
+// Finds a plane; false where its memory does not hold it.
+static bool read_plane(const struct spa_data *data, const struct memory *memory, uint32_t index, hwd_pw_video_frame *frame) {
+    // The chunk is read once.
+    const struct spa_chunk *chunk = data->chunk;
+    const uint32_t offset = *(const volatile uint32_t *)&chunk->offset, size = *(const volatile uint32_t *)&chunk->size;
+    const int32_t stride = *(const volatile int32_t *)&chunk->stride, flags = *(const volatile int32_t *)&chunk->flags;
+    if (flags & SPA_CHUNK_FLAG_CORRUPTED || !memory || !memory->is_usable || !data->data || stride < 0
+        || offset > data->maxsize || size > data->maxsize - offset)
+        return false;
+    uint8_t *copy = memory->copies[index];
+    if (copy && pread((int)data->fd, copy, size, (off_t)data->mapoffset + offset) != (ssize_t)size) return false;
+    frame->data[index] = copy ? copy : (const uint8_t *)data->data + offset;
+    frame->size[index] = size;
+    frame->stride[index] = (uint32_t)stride;
+    frame->count = (int)index + 1;
+    return true;
+}
+
+// Delivers a buffer's picture, with a time of `oldest` at least; false for one that is not usable, and without a picture. The lock is
+// held.
+static bool deliver(hwd_pw_video *video, struct pw_buffer *buffer, int64_t oldest) {
     struct spa_buffer *content = buffer->buffer;
     hwd_pw_video_frame frame = {0};
-    for (uint32_t i = 0; i < content->n_datas && i < 3; i++) {
-        const struct spa_data *data = &content->datas[i];
-        // The chunk is in memory that another process can write: it is read once.
-        const struct spa_chunk *chunk = data->chunk;
-        const uint32_t offset = *(const volatile uint32_t *)&chunk->offset, size = *(const volatile uint32_t *)&chunk->size;
-        const int32_t stride = *(const volatile int32_t *)&chunk->stride, flags = *(const volatile int32_t *)&chunk->flags;
-        if (i == 0 && size == 0) return false;
-        if (flags & SPA_CHUNK_FLAG_CORRUPTED || !buffer->user_data || !data->data || stride < 0 || offset > data->maxsize
-            || size > data->maxsize - offset) {
-            frame.is_damaged = true;
-            break;
-        }
-        frame.data[i] = (const uint8_t *)data->data + offset;
-        frame.size[i] = size;
-        frame.stride[i] = (uint32_t)stride;
-        frame.count = (int)i + 1;
-    }
-    if (frame.count == 0 && !frame.is_damaged) return false;
+    if (!is_empty(content))
+        for (uint32_t i = 0; i < content->n_datas && i < 3 && !frame.is_damaged; i++)
+            frame.is_damaged = !read_plane(&content->datas[i], buffer->user_data, i, &frame);
     const struct spa_meta_header *header = spa_buffer_find_meta_data(content, SPA_META_Header, sizeof *header);
     if (header) {
         frame.has_header = true;
@@ -190,6 +181,7 @@ static bool hand_on(hwd_pw_video *video, struct pw_buffer *buffer) {
         struct pw_time time = {0};
         if (pw_stream_get_time_n(video->stream, &time, sizeof time) == 0) frame.time = time.now;
     }
+    if (frame.time < oldest) frame.time = oldest;
     if (!video->is_told) video->events.formatted(video->events.context, &video->format);
     video->is_told = true;
     return video->events.frame(video->events.context, &frame);
@@ -203,13 +195,14 @@ static void on_process(void *data) {
         struct pw_buffer *buffer = pw_stream_dequeue_buffer(video->stream);
         if (!buffer) break;
         if (!video->is_started && !video->has_ended) {
-            struct pw_buffer *earlier = video->held;
-            video->held = buffer;
-            if (earlier) pw_stream_queue_buffer(video->stream, earlier);
+            struct pw_buffer *other = video->held;
+            if (other && is_empty(buffer->buffer)) other = buffer;
+            else video->held = buffer;
+            if (other) pw_stream_queue_buffer(video->stream, other);
             continue;
         }
-        if (video->is_started && video->has_format && hand_on(video, buffer)) {
-            video->last_frame = monotonic();
+        if (video->is_started && video->has_format && deliver(video, buffer, 0)) {
+            video->silent = 0;
             video->frames++;
         }
         pw_stream_queue_buffer(video->stream, buffer);
@@ -221,19 +214,21 @@ static void on_timer(void *data, uint64_t count) {
     (void)count;
     hwd_pw_video *video = data;
     pthread_mutex_lock(&video->lock);
+    // By calls, not by the clock: while this process was stopped, nobody could take a frame.
+    if (video->silent <= video->silence) video->silent += PERIOD;
     // Where frames come only when something changes, silence behind the first is none.
     const bool must_come = video->format.rate > 0 || video->frames == 0;
-    if (video->is_started && must_come && monotonic() - video->last_frame > video->silence) {
+    if (video->is_started && must_come && video->silent > video->silence) {
         char text[100];
-        snprintf(
-            text, sizeof text, "the PipeWire node sent no picture for %lld s", (long long)(video->silence / 1000000000));
+        snprintf(text, sizeof text, "the PipeWire node sent no picture for %d s", video->silence / 1000);
         end(video, true, text);
     }
     pthread_mutex_unlock(&video->lock);
 }
 
 // Connects with the loop's lock; 0 or a negative errno. The connection takes `fd`.
-static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t id) {
+static int connect_stream(
+    hwd_pw_video *video, int fd, uint64_t serial, uint32_t id, const hwd_pw_video_request *request) {
     static const struct pw_stream_events events = {
         PW_VERSION_STREAM_EVENTS,
         .state_changed = on_state,
@@ -252,17 +247,17 @@ static int connect_stream(hwd_pw_video *video, int fd, uint64_t serial, uint32_t
     video->stream = pw_stream_new(video->core, "hwctl capture", properties);
     if (!video->stream) return -ENOMEM;
     pw_stream_add_listener(video->stream, &video->hook, &events, video);
-    uint8_t memory[4096];
+    uint8_t memory[16384];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
-    const struct spa_pod *params[KINDS];
-    for (int i = 0; i < KINDS; i++) params[i] = offer(&builder, kinds[i].id);
+    const struct spa_pod *params[MAX_OFFERS];
+    const uint32_t count = hwd_pw_video_offers(&builder, request, params);
     return pw_stream_connect(
         video->stream, PW_DIRECTION_INPUT, fd < 0 ? PW_ID_ANY : id,
         PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS | PW_STREAM_FLAG_RT_PROCESS | PW_STREAM_FLAG_DONT_RECONNECT,
-        params, KINDS);
+        params, count);
 }
 
-hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error) {
+hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, hwd_pw_video_request request, int *error) {
     *error = ENOMEM;
     hwd_pw_video *video = calloc(1, sizeof *video);
     if (!video || !hwd_pipewire_prepare()) {
@@ -270,7 +265,7 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         if (fd >= 0) close(fd);
         return NULL;
     }
-    // The main thread may not hold up the one in real time for longer than it needs.
+    // The main thread may not hold up the real-time thread for longer than it needs.
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
@@ -281,7 +276,7 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
     video->loop = pw_thread_loop_new("pipewire-video", NULL);
     if (video->loop) {
         struct pw_loop *loop = pw_thread_loop_get_loop(video->loop);
-        // Its data thread runs in real time, where the machine allows that.
+        // Its data thread is a real-time thread, where the machine allows that.
         video->connection = pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
         if (!video->connection) video->connection = pw_context_new(loop, NULL, 0);
         video->timer = pw_loop_add_timer(loop, on_timer, video);
@@ -292,8 +287,8 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error
         return NULL;
     }
     pw_thread_loop_lock(video->loop);
-    const int result = connect_stream(video, fd, serial, id);
-    struct timespec period = {0, 200000000};
+    const int result = connect_stream(video, fd, serial, id, &request);
+    struct timespec period = {0, PERIOD * 1000000};
     pw_loop_update_timer(pw_thread_loop_get_loop(video->loop), video->timer, &period, &period, false);
     pw_thread_loop_unlock(video->loop);
     if (result >= 0) return video;
@@ -319,8 +314,8 @@ int hwd_pw_video_wait(hwd_pw_video *video, int milliseconds, hwd_pw_video_format
 void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int silence) {
     pthread_mutex_lock(&video->lock);
     video->events = events;
-    video->silence = silence * 1000000LL;
-    video->last_frame = monotonic();
+    video->silence = silence;
+    video->silent = 0;
     video->frames = 0;
     video->is_told = false;
     if (video->has_ended) {
@@ -328,7 +323,10 @@ void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int sil
     } else {
         video->is_started = true;
         if (video->held) {
-            if (video->has_format && hand_on(video, video->held)) video->frames++;
+            // A screen may have sent it long before the recording; a camera sent it within its last period.
+            const hwd_pw_video_format *format = &video->format;
+            const int64_t oldest = monotonic() - (format->rate ? 1000000000LL * format->per / format->rate : 0);
+            if (video->has_format && deliver(video, video->held, oldest)) video->frames++;
             pw_stream_queue_buffer(video->stream, video->held);
             video->held = NULL;
         }

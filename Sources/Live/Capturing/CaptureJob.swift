@@ -63,7 +63,9 @@ package final class CaptureJob {
         let size = arguments.pictureSize
         let rate = arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) }
         let request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
-        return (name, try kind.open(request))
+        let source = try kind.open(request)
+        for line in request.differences(from: source.format) { Console.file("warning: \(name) \(line)") }
+        return (name, source)
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.

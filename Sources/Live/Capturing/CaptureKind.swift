@@ -13,6 +13,27 @@ package struct CaptureRequest: Sendable {
     package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
         (self.part, self.width, self.height, self.rate) = (part, width, height, rate)
     }
+
+    /// In pixels; nil where it does not matter.
+    package var size: (width: Int, height: Int)? {
+        guard let width, let height else { return nil }
+        return (width, height)
+    }
+
+    /// What a source does not do as asked, as ends of sentences that begin with its name.
+    package func differences(from format: CaptureFormat) -> [String] {
+        var lines: [String] = []
+        if let size, size != (format.width, format.height) {
+            lines.append("sends \(format.width)x\(format.height), not \(size.width)x\(size.height)")
+        }
+        // 29.97 is enough for 30.
+        if let asked = rate?.perSecond, format.rate.map({ abs($0.perSecond - asked) > asked / 100 }) ?? true {
+            let own = format.rate.map { "\(DecimalText.text($0.perSecond, 2)) frames a second" }
+            let wanted = "\(DecimalText.text(asked, 2)) a second"
+            lines.append("sends \(own ?? "a frame when something changes"), not \(wanted)")
+        }
+        return lines
+    }
 }
 
 /// A source as `--list` describes it.

@@ -23,8 +23,7 @@ package enum CaptureEnd: Hashable, Sendable {
 package struct CaptureFormat: Hashable, Sendable {
     /// How frames are handed over.
     package enum Content: Hashable, Sendable {
-        /// Planes of what compression sessions take, by its FourCC: NV12, YU12, P010, I010, AR24, AB24 and AB4H; and what is
-        /// written as one of them: YUY2, XR24 and XB24.
+        /// Planes of what compression sessions take, by its FourCC: NV12, YU12, P010, I010, AR24, AB24 and AB4H.
         case raw(pixelFormat: String)
         /// Access units of H.264 or HEVC in Annex B, in decoding order, without pictures that are reordered.
         case coded(CaptureCodec)

@@ -20,11 +20,20 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - node: its name, serial or id.
+    ///   - size: in pixels, which the node sends if it can; nil where it does not matter.
+    ///   - rate: frames per second, as `size`.
     ///   - silence: how long nothing may come before the source ends.
     /// - Throws: a failure with the exit code of its cause.
-    package convenience init(node: String, silence: Duration = .seconds(5)) throws(CommandFailure) {
+    package convenience init(
+        node: String, size: (width: Int, height: Int)? = nil, rate: CaptureRate? = nil,
+        silence: Duration = .seconds(5)
+    ) throws(CommandFailure) {
         let found = try PipeWireNode.named(node)
-        try self.init(file: -1, serial: found.serial, id: found.id, name: found.name, silence: silence)
+        let request = hwd_pw_video_request(
+            width: UInt32(clamping: size?.width ?? 0), height: UInt32(clamping: size?.height ?? 0),
+            rate: UInt32(clamping: rate?.numerator ?? 0), per: UInt32(clamping: rate?.denominator ?? 1))
+        try self.init(
+            file: -1, serial: found.serial, id: found.id, name: found.name, request: request, silence: silence)
     }
 
     /// Connects to a node by the connection that a portal opened.
@@ -36,14 +45,18 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     package convenience init(
         file: Int32, nodeID: UInt32, silence: Duration = .seconds(5)
     ) throws(CommandFailure) {
-        try self.init(file: file, serial: 0, id: nodeID, name: "\(nodeID)", silence: silence)
+        try self.init(
+            file: file, serial: 0, id: nodeID, name: "\(nodeID)", request: hwd_pw_video_request(),
+            silence: silence)
     }
 
     private init(
-        file: Int32, serial: UInt64, id: UInt32, name: String, silence: Duration
+        file: Int32, serial: UInt64, id: UInt32, name: String, request: hwd_pw_video_request, silence: Duration
     ) throws(CommandFailure) {
         var error: Int32 = 0
-        guard let video = hwd_pw_video_open(file, serial, id, &error) else { throw PipeWireNode.failure(-error) }
+        guard let video = hwd_pw_video_open(file, serial, id, request, &error) else {
+            throw PipeWireNode.failure(-error)
+        }
         var negotiated = hwd_pw_video_format()
         switch hwd_pw_video_wait(video, silence.milliseconds, &negotiated) {
         case 0: break
@@ -92,11 +105,12 @@ extension PipeWireSource {
     package static var kind: CaptureKind {
         CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
             try PipeWireNode.all().map { node in
-                CaptureListing(
-                    name: "pipewire:\(node.name)", description: node.description, formats: ["as the node sends"])
+                let name = node.name.isEmpty ? String(node.serial) : node.name
+                return CaptureListing(
+                    name: "pipewire:\(name)", description: node.description, formats: ["as the node sends"])
             }
         } open: { request throws(CommandFailure) in
-            try PipeWireSource(node: request.part)
+            try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
         }
     }
 }
@@ -125,6 +139,10 @@ private final class Receiver: @unchecked Sendable {
 
     /// Takes a frame; false for one that is not usable.
     func take(_ frame: hwd_pw_video_frame) -> Bool {
+        guard frame.count > 0 || frame.is_damaged else {
+            if frame.has_header { clock.damaged(frame.sequence) }
+            return false
+        }
         let time = clock.time(
             stated: frame.time == 0 ? nil : frame.time, arrival: Int64(clamping: MonotonicTime.now.nanoseconds))
         var next = clock

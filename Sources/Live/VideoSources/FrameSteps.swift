@@ -17,11 +17,14 @@ package struct FrameSteps {
     package mutating func add(_ time: UInt64, _ number: UInt64?) -> Int? {
         guard let period, let number else { return nil }
         defer { (before, last) = (last, (time, number)) }
-        guard let before, let last, time > before.time, number > before.number else { return nil }
-        let first = Double(last.time) - Double(before.time)
+        guard let before, let last, before.time < last.time, last.time < time, before.number < last.number,
+            last.number < number
+        else { return nil }
         // Those that gaps of numbers show are counted there.
-        let (counted, all) = (Double(number - before.number), Double(time - before.time) / period)
-        guard first / period - Double(last.number - before.number) > 0.5, all - counted > 0.5 else { return nil }
-        return Int(min(1e4, (all - counted).rounded()))
+        let lateness = Double(last.time - before.time) / period - Double(last.number - before.number)
+        let remaining = Double(time - before.time) / period - Double(number - before.number)
+        // What is missing behind the last frame is not counted before the next one.
+        let missing = min(lateness, remaining)
+        return missing > 0.5 ? Int(min(1e4, missing.rounded())) : nil
     }
 }

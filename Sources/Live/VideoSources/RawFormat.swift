@@ -3,7 +3,7 @@ package import CHWDRawPictures
 package import HWDCapturing
 package import HWDModel
 
-/// How uncompressed pictures lie in a source's memory, and the format in which they are handed on.
+/// How uncompressed pictures lie in a source's memory, and the format in which a sink gets them.
 package struct RawFormat: Hashable, Sendable {
     package let layout: hwd_raw_layout
     package let pixelFormat: PixelFormat
@@ -21,11 +21,11 @@ package struct RawFormat: Hashable, Sendable {
         hasher.combine(pixelFormat)
     }
 
-    /// Whether the planes can be handed on where they are.
+    /// Whether a sink can read the planes in the source's memory.
     fileprivate var isInPlace: Bool { ![HWD_RAW_YUYV, HWD_RAW_UYVY, HWD_RAW_RGBX].contains(layout) }
 }
 
-/// Hands pictures of one size to a sink.
+/// Sends pictures of one size to a sink.
 ///
 /// Used by one thread at a time.
 package final class RawPictures {
@@ -39,7 +39,7 @@ package final class RawPictures {
         scratch = format.isInPlace ? nil : ScratchPicture(format.pixelFormat, width: width, height: height)
     }
 
-    /// Hands on a picture whose planes lie one after the other.
+    /// Sends a picture whose planes lie one after the other.
     ///
     /// - Parameter stride: bytes of a row of the first plane; 0 for GstVideoInfo's layout.
     /// - Returns: false, without a call, where the bytes do not hold a picture.
@@ -56,7 +56,7 @@ package final class RawPictures {
         return send(source, to: sink, at: time, sequence: sequence)
     }
 
-    /// Hands on a picture.
+    /// Sends a picture.
     ///
     /// - Returns: false, without a call, where a plane's bytes do not hold it.
     package func send(
@@ -84,7 +84,7 @@ package final class RawPictures {
     }
 }
 
-/// Memory for a picture that is converted before it is handed on.
+/// Memory for a picture that is converted before a sink gets it.
 ///
 /// Used by one thread at a time.
 package final class ScratchPicture {

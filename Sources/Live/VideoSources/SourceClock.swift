@@ -3,7 +3,7 @@
 /// Times and numbers of a source's frames, as a sink can trust them: what comes from a driver or another process may jump.
 package struct SourceClock {
     /// How old a frame can be, and how far its clock can be ahead, in nanoseconds.
-    static let (oldest, newest): (Int64, Int64) = (10_000_000_000, 100_000_000)
+    static let (oldest, newest): (Int64, Int64) = (5_000_000_000, 100_000_000)
     /// A step of numbers that is no loss of frames, but another numbering: more than ten seconds at 1000 per second.
     static let longestGap: UInt64 = 10_000
 
@@ -38,7 +38,7 @@ package struct SourceClock {
         return sequence - damaged
     }
 
-    /// A frame that came, but is not handed on: it is reported by another call than a gap in the numbers.
+    /// A frame that came, but that no sink gets: it is reported by another call than a gap in the numbers.
     package mutating func damaged(_ number: UInt64, bits: Int = 64) {
         sequence += advance(number, bits: bits)
         lastNumber = number

@@ -14,6 +14,8 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --list
               hwctl capture --source test --duration 10 test.mov
               hwctl capture --source test --size 1920x1080 --frame-rate 60 --segment-time 10:00 talk.mov
+              hwctl capture --source v4l2:/dev/video0 --audio default camera.mov
+              hwctl capture --source pipewire:NODE --duration 1:00:00 node.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
             well; a second signal ends the program at once, and leaves a file that plays.
@@ -21,8 +23,9 @@ package struct CaptureCommand: ParsableCommand {
             FILES
             A recording has its name from its first byte on and grows by fragments of half a second: after a crash of this \
             program, or of the machine, the file plays up to that, and hwctl repair finishes it. At the end it becomes a plain \
-            .mov or .mp4 in place. If the encoder's process dies, the session continues in another one and no frame is \
-            lost; the daemon's death does not end a recording. Where nothing can encode any more, or the disk is full, the \
+            .mov or .mp4 in place. If the encoder's process dies, the session continues in another one, which codes again what \
+            the first had not finished; frames that arrive meanwhile wait, or are dropped, as below. The daemon's death does \
+            not end a recording. Where nothing can encode any more, or the disk is full, the \
             file is finished with what was coded before, and the exit code says that the recording failed.
 
             FRAMES
@@ -44,15 +47,20 @@ package struct CaptureCommand: ParsableCommand {
             between two frames, and the duration; --json prints the same as a document. Causes:
               queue     the encoder did not keep up
               rate      left out to halve the rate
-              source    the source skipped numbers of frames
+              source    the source skipped frames, or sent fewer than its rate
               damaged   the source sent less than a frame
               clock     a frame's time was not after that of the frame before
               end       captured and not written, because the recording ended early
 
             SOURCES
-              test      numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
+              v4l2:PATH      a camera of Video4Linux2, such as v4l2:/dev/video0, in the mode that is nearest to --size and \
+            --frame-rate; by default the largest up to 1920x1080 that reaches 30 frames a second
+              pipewire:NODE  what a node of PipeWire sends, by its name or serial: a camera, or another program; --size and \
+            --frame-rate are asked of it
+              test           numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
+            A warning names what a source sends in another size or at another rate than was asked.
             """)
 
     @OptionGroup var arguments: CaptureArguments

@@ -41,6 +41,7 @@ typedef struct hwd_pw_video_frame {
     uint64_t size[3];
     // Bytes of a row; 0 where the source does not say.
     uint32_t stride[3];
+    // 0 for a damaged frame, and for one without a picture, whose number counts.
     int count;
     bool is_damaged;
     bool has_header;
@@ -50,7 +51,7 @@ typedef struct hwd_pw_video_frame {
     int64_t time;
 } hwd_pw_video_frame;
 
-// Calls do not overlap. `frame` is called by a thread in real time, the others by any.
+// Calls do not overlap. `frame` is called by a real-time thread, the others by any.
 typedef struct hwd_pw_video_events {
     void *context;
     void (*formatted)(void *context, const hwd_pw_video_format *format);
@@ -62,9 +63,16 @@ typedef struct hwd_pw_video_events {
 
 typedef struct hwd_pw_video hwd_pw_video;
 
+// What a node sends if it can: 0 for what does not matter.
+typedef struct hwd_pw_video_request {
+    uint32_t width, height;
+    // Frames per second.
+    uint32_t rate, per;
+} hwd_pw_video_request;
+
 // Connects to a node: by its serial, or, of a portal's connection `fd` (which this owns, -1 for the person's own), by its id.
 // Null with an errno.
-hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, int *error);
+hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, hwd_pw_video_request request, int *error);
 // Waits for a format; 0, -ETIMEDOUT, or -ECONNRESET where the stream ended before.
 int hwd_pw_video_wait(hwd_pw_video *video, int milliseconds, hwd_pw_video_format *format);
 // Begins to call. A frame that came before is the first one. `silence`: milliseconds without a frame after which the stream ends.

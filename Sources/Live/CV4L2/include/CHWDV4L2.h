@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 // Video4Linux2's requests (linux/videodev2.h), which Swift cannot import. Functions return 0, or a count, or a negative errno. What
-// a driver wrote is handed on as it is, but texts end.
+// a driver wrote is returned as it is, but texts end.
 
 typedef struct hwd_v4l2_camera {
     char driver[17], card[33], bus[33];

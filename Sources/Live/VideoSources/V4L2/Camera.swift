@@ -93,6 +93,9 @@ package struct Camera: Hashable, Sendable {
     /// Formats that are not recorded.
     package let otherFormats: [String]
 
+    /// Whether it sends pictures, and not only what it codes itself.
+    package var hasPictures: Bool { CameraMode.best(of: modes, size: nil, rate: 30) != nil }
+
     /// The cameras of a folder of device nodes, by number; devices that cannot be opened are left out.
     package static func all(in folder: String = "/dev") -> [Camera] {
         guard let directory = opendir(folder) else { return [] }

@@ -118,32 +118,37 @@ package final class CameraSource: CaptureSource {
         init(pixels: RawPictures?, sink: any CaptureSink) { (self.pixels, self.sink) = (pixels, sink) }
     }
 
-    /// Hands on frames.
+    /// Sends frames to the sink.
     ///
     /// - Returns: why there are no more; nil where the source was stopped.
     private func run(_ loop: Loop) -> CaptureEnd? {
         var deadline = MonotonicTime.now + silence
         while !isStopping.load(ordering: .acquiring) {
-            guard MonotonicTime.now < deadline else {
-                return .failed("\(device.path) sent no picture for \(silence.components.seconds) s")
-            }
             var waits = [
                 pollfd(fd: device.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wake.rawValue, events: Int16(POLLIN), revents: 0),
             ]
             let ready = poll(&waits, 2, MonotonicTime.pollTimeout(until: deadline))
             if ready < 0, errno != EINTR { return .failed("waiting for \(device.path) failed") }
-            guard ready > 0, waits[0].revents != 0 else { continue }
-            var frame = hwd_v4l2_frame()
-            switch hwd_v4l2_dequeue(device.number, &frame) {
-            case 0:
-                let (wasSent, end) = take(frame, loop)
-                if let end { return end }
-                if wasSent { deadline = MonotonicTime.now + silence }
-            case -EAGAIN, -EIO:
-                // A driver that reports an error, but no reason: it is asked again, though not without a pause.
-                if waits[0].revents & Int16(POLLIN) == 0 { _ = poll(&waits[1], 1, 10) }
-            case let result: return end(result)
+            var wasSent = false
+            if ready > 0, waits[0].revents != 0 {
+                var frame = hwd_v4l2_frame()
+                switch hwd_v4l2_dequeue(device.number, &frame) {
+                case 0:
+                    let (isWhole, end) = take(frame, loop)
+                    if let end { return end }
+                    wasSent = isWhole
+                case -EAGAIN, -EIO:
+                    // A driver that reports an error, but no reason: it is asked again, though not without a pause.
+                    if waits[0].revents & Int16(POLLIN) == 0 { _ = poll(&waits[1], 1, 10) }
+                case let result: return end(result)
+                }
+            }
+            if wasSent {
+                deadline = MonotonicTime.now + silence
+            } else if ready >= 0, MonotonicTime.now >= deadline {
+                // Only once the device was asked: a process that was stopped for longer finds its pictures there.
+                return .failed("\(device.path) sent no picture for \(silence.components.seconds) s")
             }
         }
         return nil
@@ -287,12 +292,10 @@ extension CameraSource {
                 }
                 return CaptureListing(
                     name: "v4l2:\(camera.path)", description: camera.name, formats: formats + camera.otherFormats,
-                    recorded: camera.modes.isEmpty ? [] : ["hevc"])
+                    recorded: camera.hasPictures ? ["hevc"] : [])
             }
         } open: { request throws(CommandFailure) in
-            var size: (width: Int, height: Int)?
-            if let width = request.width, let height = request.height { size = (width, height) }
-            return try CameraSource(path: request.part, size: size, rate: request.rate?.perSecond ?? 30)
+            try CameraSource(path: request.part, size: request.size, rate: request.rate?.perSecond ?? 30)
         }
     }
 }

@@ -5,7 +5,6 @@ internal import HWDCapturing
 internal import HWDControlCommands
 internal import HWDLibAV
 internal import HWDModel
-internal import Synchronization
 
 /// Decodes the pictures of a camera that sends JPEG, to YU12.
 ///
@@ -19,19 +18,9 @@ final class MotionJPEG: @unchecked Sendable {
         case unsupported(String)
     }
 
-    /// Counts messages: libavcodec conceals damage, and only its log says so.
-    private final class Errors: LibAVListener, @unchecked Sendable {
-        let count = Atomic<Int>(0)
-
-        override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
-            count.add(1, ordering: .relaxed)
-        }
-    }
-
     private let width: Int
     private let height: Int
     private let codec: CodecContext
-    private let errors = Errors()
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
     private let scratch: ScratchPicture
@@ -52,7 +41,9 @@ final class MotionJPEG: @unchecked Sendable {
         }
         (self.codec, self.frame, self.packet) = (codec, frame, packet)
         scratch = ScratchPicture(.yu12, width: width, height: height)
-        codec.configureDecoding(maxPixels: (width + 64) * (height + 64), listener: errors)
+        codec.configureDecoding(maxPixels: (width + 64) * (height + 64), listener: LibAVListener())
+        // Damage of a scan is an error, not concealed; what is not of the picture, such as an APP segment, is none.
+        codec.pointer.pointee.err_recognition |= AV_EF_EXPLODE
         // One picture in, one out: further threads would hold pictures back.
         codec.pointer.pointee.thread_count = 1
         guard codec.open(decoder) >= 0 else { throw failure }
@@ -77,14 +68,13 @@ final class MotionJPEG: @unchecked Sendable {
         return true
     }
 
-    /// Decodes the picture that was loaded, and hands it on.
+    /// Decodes the picture that was loaded, and sends it to the sink.
     func send(to sink: any CaptureSink, at time: () -> (UInt64, UInt64?)) -> Outcome {
-        errors.count.store(0, ordering: .relaxed)
         defer { av_packet_unref(packet) }
         guard case .taken = codec.send(packet), case .frame = codec.receive(frame) else { return .damaged }
         defer { av_frame_unref(frame) }
-        guard errors.count.load(ordering: .relaxed) == 0, Int(frame.pointee.width) == width,
-            Int(frame.pointee.height) == height
+        guard frame.pointee.decode_error_flags == 0, frame.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
+            Int(frame.pointee.width) == width, Int(frame.pointee.height) == height
         else { return .damaged }
         let format = SampleFormats.withoutRange(AVPixelFormat(rawValue: frame.pointee.format))
         let is422 = format == AV_PIX_FMT_YUV422P
