@@ -46,7 +46,10 @@ package struct WindowPlay {
         window = try CompositorWindow()
         let opened = window
         let deep = [PixelFormat.bgrx10, .rgbx10].first { opened.hasFormat($0) }
-        if arguments.format == nil, setup.video.isDeep, let deep { self.setup.format = deep }
+        // Formats of 10 bits have no alpha.
+        if arguments.format == nil, setup.video.isDeep, !arguments.effectList.leavesAlpha, let deep {
+            self.setup.format = deep
+        }
         let format = self.setup.format
         guard window.hasFormat(format) else {
             throw CommandFailure(
