@@ -77,7 +77,9 @@ private final class SoundEngine: @unchecked Sendable {
 
     private static let second: Int64 = 1_000_000_000
     /// How much of what is prepared can be left out by a start.
-    private static let ahead = second * 2 / 5
+    private static let ahead = Int128(second) * 2 / 5
+    /// How long the device is silent before what is prepared.
+    private static let early = Int128(second) / 50
 
     init?(_ decoder: SoundDecoder, file: String) {
         guard let output = hwd_sound_create() else { return nil }
@@ -99,8 +101,9 @@ private final class SoundEngine: @unchecked Sendable {
 
     func start(_ item: Int64, at host: Int64) {
         content.withLock { content in
-            let base = content.request?.item ?? .min / 2
-            if content.wasStarted || item < base - Self.second / 50 || item > base + Self.ahead {
+            // Item times are as large as a file says.
+            let lead = content.request.map { Int128(item) - Int128($0.item) } ?? .max
+            if content.wasStarted || lead < -Self.early || lead > Self.ahead {
                 content.request = (item, (content.request?.number ?? 0) + 1)
                 hwd_sound_stop(output)
             }

@@ -68,8 +68,9 @@ final class SoundDecoder {
         if item <= Self.preroll, let first = try? movie.packets(of: track) {
             packets = first
         } else {
-            packets.seek(
-                to: Int64(Int128(item - Self.preroll) * Int128(track.timeScale) / Int128(Self.second)))
+            // A file may have any time scale.
+            let ticks = Int128(item - Self.preroll) * Int128(track.timeScale) / Int128(Self.second)
+            packets.seek(to: Int64(clamping: ticks))
         }
     }
 
