@@ -36,16 +36,23 @@ static int64_t duration(const hwd_sound *sound, uint64_t frames) {
     return (int64_t)((double)frames * (double)second / sound->rate);
 }
 
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * second + time.tv_nsec;
+}
+
 // When the first frame of the next buffer is heard.
 static int64_t heard_time(hwd_sound *sound) {
+    int64_t present = now();
     struct pw_time time = {0};
-    if (pw_stream_get_time_n(sound->stream, &time, sizeof time) < 0 || time.rate.denom == 0) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return now.tv_sec * second + now.tv_nsec;
-    }
-    int64_t delay = (int64_t)((double)time.delay * time.rate.num * (double)second / time.rate.denom);
-    return time.now + delay + duration(sound, time.queued + time.buffered);
+    if (pw_stream_get_time_n(sound->stream, &time, sizeof time) < 0 || time.rate.denom == 0) return present;
+    // A driver without a clock of its own leaves another one's time, or none.
+    bool is_exact = time.now > 0 && time.now <= present + second / 10 && time.now >= present - second;
+    double delay = (double)time.delay * time.rate.num / time.rate.denom;
+    delay += ((double)time.queued + (double)time.buffered) / sound->rate;
+    int64_t heard = is_exact ? time.now : present;
+    return delay > 0 && delay < 5 ? heard + (int64_t)(delay * (double)second) : heard;
 }
 
 // Finds the frame of a buffer that is heard from `time` on; returns how many frames of silence precede it.
@@ -280,10 +287,8 @@ bool hwd_sound_is_lost(hwd_sound *sound) {
 }
 
 void hwd_sound_wait(hwd_sound *sound, int milliseconds) {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    int64_t time = end.tv_sec * second + end.tv_nsec + milliseconds * (second / 1000);
-    end = (struct timespec){time / second, time % second};
+    int64_t time = now() + milliseconds * (second / 1000);
+    struct timespec end = {time / second, time % second};
     pthread_mutex_lock(&sound->mutex);
     while (!sound->is_awake && !sound->is_lost &&
            (sound->size == 0 || sound->written - sound->read > sound->size / 2 || !sound->is_started ||
