@@ -109,10 +109,13 @@ static void stream_process(void *data) {
     hwd_sound *sound = data;
     struct pw_buffer *buffer = pw_stream_dequeue_buffer(sound->stream);
     if (!buffer) return;
-    struct spa_data *memory = &buffer->buffer->datas[0];
+    struct spa_data *memory = buffer->buffer->n_datas > 0 ? &buffer->buffer->datas[0] : NULL;
+    if (!memory || !memory->data || !memory->chunk) {
+        pw_stream_queue_buffer(sound->stream, buffer);
+        return;
+    }
     uint32_t stride = sound->channels * sizeof(float), count = memory->maxsize / stride;
     if (buffer->requested > 0 && buffer->requested < count) count = (uint32_t)buffer->requested;
-    if (!memory->data) count = 0;
     if (count > 0) {
         int64_t time = heard_time(sound);
         pthread_mutex_lock(&sound->mutex);
