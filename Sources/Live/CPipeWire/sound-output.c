@@ -27,7 +27,7 @@ struct hwd_sound {
     // The frame that is heard at a time of CLOCK_MONOTONIC.
     uint64_t anchor_frame;
     int64_t anchor_time;
-    bool is_started, is_aligned, was_aligned, is_finished, is_lost, is_awake;
+    bool is_started, is_aligned, was_aligned, is_finished, was_heard, is_lost, is_awake;
     uint32_t gaps;
     float volume;
 };
@@ -82,7 +82,7 @@ static void fill(hwd_sound *sound, float *buffer, uint32_t count, int64_t time) 
     if (copied > 0) {
         sound->anchor_frame = sound->read;
         sound->anchor_time = time + duration(sound, lead);
-        sound->is_aligned = sound->was_aligned = true;
+        sound->is_aligned = sound->was_aligned = sound->was_heard = true;
     }
     float *target = buffer + (size_t)lead * sound->channels;
     for (uint32_t done = 0; done < copied;) {
@@ -273,6 +273,13 @@ bool hwd_sound_position(hwd_sound *sound, int64_t *item, int64_t *time) {
     }
     pthread_mutex_unlock(&sound->mutex);
     return is_heard;
+}
+
+bool hwd_sound_was_heard(hwd_sound *sound) {
+    pthread_mutex_lock(&sound->mutex);
+    bool was_heard = sound->was_heard;
+    pthread_mutex_unlock(&sound->mutex);
+    return was_heard;
 }
 
 uint32_t hwd_sound_gaps(hwd_sound *sound) {

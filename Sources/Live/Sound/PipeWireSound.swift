@@ -71,13 +71,19 @@ private final class SoundEngine: @unchecked Sendable {
         var isOver = false
         var hasReported = false
         var notes: [String] = []
-        var heard: PlayReceipt.Sound?
+        /// The stream's rate and channels; nil before it is connected.
+        var format: PlayReceipt.Sound?
+        /// From when on a device should play.
+        var due: Int64?
+        var hasReportedNoDevice = false
     }
     private let content = Mutex(Content())
 
     private static let second: Int64 = 1_000_000_000
     /// How much of what is prepared can be left out by a start.
     private static let ahead = Int128(second) * 2 / 5
+    /// How long a device may take to start.
+    private static let patience = second * 2
     /// How long the device is silent before what is prepared.
     private static let early = Int128(second) / 50
 
@@ -93,7 +99,7 @@ private final class SoundEngine: @unchecked Sendable {
     func prepare(_ item: Int64) {
         content.withLock { content in
             content.request = (item, (content.request?.number ?? 0) + 1)
-            (content.start, content.wasStarted) = (nil, false)
+            (content.start, content.wasStarted, content.due) = (nil, false, nil)
             hwd_sound_stop(output)
         }
         hwd_sound_wake(output)
@@ -107,14 +113,14 @@ private final class SoundEngine: @unchecked Sendable {
                 content.request = (item, (content.request?.number ?? 0) + 1)
                 hwd_sound_stop(output)
             }
-            (content.start, content.wasStarted) = ((item, host), true)
+            (content.start, content.wasStarted, content.due) = ((item, host), true, host)
         }
         hwd_sound_wake(output)
     }
 
     func stop() {
         content.withLock { content in
-            content.start = nil
+            (content.start, content.due) = (nil, nil)
             hwd_sound_stop(output)
         }
     }
@@ -132,7 +138,8 @@ private final class SoundEngine: @unchecked Sendable {
     }
 
     var heard: PlayReceipt.Sound? {
-        var sound = content.withLock { $0.heard }
+        guard hwd_sound_was_heard(output) else { return nil }
+        var sound = content.withLock { $0.format }
         sound?.gaps = Int(hwd_sound_gaps(output))
         return sound
     }
@@ -185,6 +192,7 @@ private final class SoundEngine: @unchecked Sendable {
                 hwd_sound_start(output, start.item, start.host)
                 content.start = nil
             }
+            reportSilence()
             if hwd_sound_is_lost(output) { return giveUp("PipeWire has ended the stream") }
             if isFull { hwd_sound_wait(output, 1000) }
         }
@@ -193,7 +201,7 @@ private final class SoundEngine: @unchecked Sendable {
     /// Opens the stream with the first block: only decoded frames say their rate and channels.
     /// - Returns: false where the sound has ended.
     private func connect(_ block: SoundBlock) -> Bool {
-        let known = content.withLock { $0.heard }
+        let known = content.withLock { $0.format }
         if let known {
             guard known.rate == block.rate, known.channels == block.channels.count else {
                 giveUp("its rate or its channels change")
@@ -212,7 +220,7 @@ private final class SoundEngine: @unchecked Sendable {
             giveUp("PipeWire cannot be reached: \(String(cString: strerror(code)))")
             return false
         }
-        content.withLock { $0.heard = PlayReceipt.Sound(rate: block.rate, channels: block.channels.count) }
+        content.withLock { $0.format = PlayReceipt.Sound(rate: block.rate, channels: block.channels.count) }
         return true
     }
 
@@ -223,7 +231,7 @@ private final class SoundEngine: @unchecked Sendable {
         }
     }
 
-    private var channelCount: Int { content.withLock { $0.heard?.channels } ?? 1 }
+    private var channelCount: Int { content.withLock { $0.format?.channels } ?? 1 }
 
     /// The samples of a block that follow those that are written, and the frames of silence before them.
     private static func place(
@@ -254,6 +262,19 @@ private final class SoundEngine: @unchecked Sendable {
                 content.notes.append(
                     "warning: the sound of \(file) is damaged in \(damaged) places, which are silent")
             }
+        }
+    }
+
+    /// Says it where no device takes what is played.
+    private func reportSilence() {
+        let now = Int64(clamping: MonotonicTime.now.nanoseconds)
+        let wasHeard = hwd_sound_was_heard(output)
+        content.withLock { content in
+            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.patience else {
+                return
+            }
+            content.hasReportedNoDevice = true
+            content.notes.append("warning: \(file) is silent: PipeWire has no device that plays it")
         }
     }
 
