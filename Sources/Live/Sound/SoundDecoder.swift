@@ -156,7 +156,11 @@ final class SoundDecoder {
                 guard let plane = planes[isPlanar ? channel : 0] else { return nil }
                 let source = UnsafeRawPointer(plane).assumingMemoryBound(to: type)
                 let (start, step) = isPlanar ? (0, 1) : (channel, channels)
-                for index in 0..<count { result[index * channels + channel] = value(source[start + index * step]) }
+                for index in 0..<count {
+                    // Devices and other programs expect numbers up to full scale.
+                    let sample = value(source[start + index * step])
+                    result[index * channels + channel] = sample.isFinite ? min(1, max(-1, sample)) : 0
+                }
             }
             return result
         }
