@@ -64,7 +64,7 @@ final class SoundDecoder {
     func seek(to item: Int64) {
         avcodec_flush_buffers(codec.pointer)
         (isDraining, failure, trims, next) = (false, nil, [:], 0)
-        // From the begin on the packets that a decoder needs before it come first.
+        // From the start on, the packets that a decoder needs before it come first.
         if item <= Self.preroll, let first = try? movie.packets(of: track) {
             packets = first
         } else {
