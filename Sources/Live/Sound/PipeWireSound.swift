@@ -149,8 +149,7 @@ private final class SoundEngine: @unchecked Sendable {
     func run() {
         var (number, base, written): (Int, Int64, Int64) = (0, 0, 0)
         // Frames of silence, and what follows them.
-        var silence: Int64 = 0
-        var waiting: ArraySlice<Float> = []
+        var (silence, waiting): (Int64, ArraySlice<Float>) = (0, [])
         var isFinished = false
         while true {
             let (request, isOver) = content.withLock { ($0.request, $0.isOver) }
