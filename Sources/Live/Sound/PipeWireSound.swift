@@ -57,7 +57,7 @@ package final class PipeWireSound: PlayedSound {
 
 /// The thread that decodes ahead, and what it is asked for.
 private final class SoundEngine: @unchecked Sendable {
-    /// The C functions have a lock of their own.
+    /// Stopped and asked by any thread, filled and started by its own.
     let output: OpaquePointer
     /// Used by the thread alone.
     private let decoder: SoundDecoder
