@@ -119,4 +119,21 @@ struct SoundDecoderTests {
             _ = try? decode(copy.path)
         }
     }
+    /// The last time of a file whose ticks are shorter than nanoseconds is no number of ticks.
+    @Test func theLastTimeCanBeSought() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try write(Self.cases[0])
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        // ISO/IEC 14496-12 8.4.2: version and flags, two times, the time scale.
+        let header = try #require(bytes.range(of: Data("mdhd".utf8))).upperBound
+        bytes.replaceSubrange(header + 12..<header + 16, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        try bytes.write(to: URL(filePath: path))
+        let movie = try Movie(path: path)
+        let track = try #require(movie.tracks.first)
+        #expect(track.timeScale == .max)
+        let decoder = try SoundDecoder(movie, track)
+        decoder.seek(to: .max)
+        _ = decoder.block()
+        #expect(decoder.failure == nil)
+    }
 }
