@@ -500,6 +500,9 @@ if hasPipeWire {
                 "HWDSystem", "HWDTransport", "HWMovies",
             ],
             path: "Sources/Live/Sound", swiftSettings: common),
+        .testTarget(
+            name: "SoundTests", dependencies: ["HWDSound", "HWMovies"], path: "Tests/SoundTests",
+            swiftSettings: common),
         .target(
             name: "HWDPipeWireVideo",
             dependencies: [

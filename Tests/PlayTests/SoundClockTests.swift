@@ -14,7 +14,7 @@ struct SoundClockTests {
     }
 
     /// A device that takes 60 ms to start: the pictures wait for all of it.
-    @Test func theBeginOfASoundIsTakenAtOnce() {
+    @Test func theStartOfASoundIsTakenAtOnce() {
         let clock = SoundClock(ManualClock(1_000_000_000))
         clock.follow(-60_000_000, isFirst: true)
         #expect(clock.now == 940_000_000)

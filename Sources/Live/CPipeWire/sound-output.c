@@ -4,113 +4,171 @@
 #include "CHWDPipeWire.h"
 #include <errno.h>
 #include <pipewire/pipewire.h>
-#include <pthread.h>
+#include <poll.h>
+#include <sched.h>
 #include <spa/param/audio/format-utils.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 static const int64_t second = 1000000000;
 
 struct hwd_sound {
     struct pw_thread_loop *loop;
+    struct pw_context *context;
+    struct pw_core *core;
     struct pw_stream *stream;
+    struct spa_hook stream_hook;
     uint32_t rate, channels;
+    // Wakes the thread that fills.
+    int event;
 
-    // PipeWire's thread holds it for the copy of a buffer.
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    // The ring: its size in frames, and how many have been written and read since the reset.
     float *samples;
-    // Frames: the ring's size, and how many have been written and read since the reset.
-    uint64_t size, written, read;
+    uint64_t size;
+    _Atomic uint64_t written, read;
+
+    // PipeWire's real-time thread waits for nobody. While it fills a buffer of a sound that is started, `read` and these are
+    // its own; the thread that fills the ring changes them once it is stopped.
+    atomic_bool is_started, is_filling;
     int64_t item; // of the first frame after the reset
     // The frame that is heard at a time of CLOCK_MONOTONIC.
     uint64_t anchor_frame;
     int64_t anchor_time;
-    bool is_started, is_aligned, was_aligned, is_finished, is_lost, is_awake;
-    uint32_t gaps;
-    float volume;
+    bool is_aligned, was_aligned;
+    uint32_t seen_interruptions;
+
+    // What is heard: valid where the sequence is even and the same before and after the others are read.
+    _Atomic uint32_t sequence;
+    _Atomic int64_t heard_item, heard_at;
+    atomic_bool is_heard;
+
+    atomic_bool is_finished, was_heard, is_lost, is_awake;
+    _Atomic uint32_t gaps, interruptions;
+    _Atomic float volume;
 };
 
 static int64_t duration(const hwd_sound *sound, uint64_t frames) {
     return (int64_t)((double)frames * (double)second / sound->rate);
 }
 
-// When the first frame of the next buffer is heard.
-static int64_t heard_time(hwd_sound *sound) {
-    struct pw_time time = {0};
-    if (pw_stream_get_time_n(sound->stream, &time, sizeof time) < 0 || time.rate.denom == 0) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return now.tv_sec * second + now.tv_nsec;
-    }
-    int64_t delay = (int64_t)((double)time.delay * time.rate.num * (double)second / time.rate.denom);
-    return time.now + delay + duration(sound, time.queued + time.buffered);
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * second + time.tv_nsec;
 }
 
-// Finds the frame of a buffer that is heard from `time` on; returns how many frames of silence precede it.
-static uint32_t align(hwd_sound *sound, uint32_t count, int64_t time) {
+// When the first frame of the next buffer is heard.
+static int64_t heard_time(hwd_sound *sound) {
+    int64_t present = now();
+    struct pw_time time = {0};
+    if (pw_stream_get_time_n(sound->stream, &time, sizeof time) < 0 || time.rate.denom == 0) return present;
+    // A driver without a clock of its own leaves another one's time, or none.
+    bool is_exact = time.now > 0 && time.now <= present + second / 10 && time.now >= present - second;
+    double delay = (double)time.delay * time.rate.num / time.rate.denom;
+    delay += ((double)time.queued + (double)time.buffered) / sound->rate;
+    int64_t heard = is_exact ? time.now : present;
+    return delay > 0 && delay < 5 ? heard + (int64_t)(delay * (double)second) : heard;
+}
+
+// Finds the frame of a buffer that is heard from `time` on, and skips those before it; returns how many frames of silence
+// precede it.
+static uint32_t align(const hwd_sound *sound, uint64_t written, uint64_t *read, uint32_t count, int64_t time) {
     double late = (double)(time - sound->anchor_time) * sound->rate / (double)second;
     double due = (double)sound->anchor_frame + late;
-    if (due < (double)sound->read) {
-        double lead = (double)sound->read - due;
+    if (due < (double)*read) {
+        double lead = (double)*read - due;
         return lead < count ? (uint32_t)lead : count;
     }
     // What comes first is late with its device, and heard whole; behind a gap what is late is dropped.
     if (!sound->was_aligned) return 0;
-    uint64_t late_frames = (uint64_t)(due - (double)sound->read), there = sound->written - sound->read;
-    sound->read += late_frames < there ? late_frames : there;
+    double late_frames = due - (double)*read;
+    uint64_t there = written - *read;
+    *read += late_frames < (double)there ? (uint64_t)late_frames : there;
     return 0;
 }
 
+static void publish(hwd_sound *sound) {
+    int64_t item;
+    if (__builtin_add_overflow(sound->item, duration(sound, sound->anchor_frame), &item)) return;
+    uint32_t sequence = atomic_load_explicit(&sound->sequence, memory_order_relaxed);
+    atomic_store_explicit(&sound->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&sound->heard_item, item, memory_order_relaxed);
+    atomic_store_explicit(&sound->heard_at, sound->anchor_time, memory_order_relaxed);
+    atomic_store_explicit(&sound->sequence, sequence + 2, memory_order_release);
+    atomic_store(&sound->is_heard, true);
+    atomic_store(&sound->was_heard, true);
+}
+
 static void fill(hwd_sound *sound, float *buffer, uint32_t count, int64_t time) {
+    uint32_t interruptions = atomic_load(&sound->interruptions);
+    // A device that stood still is heard from another time on.
+    if (interruptions != sound->seen_interruptions) sound->is_aligned = false;
+    sound->seen_interruptions = interruptions;
+    uint64_t written = atomic_load_explicit(&sound->written, memory_order_acquire);
+    uint64_t read = atomic_load_explicit(&sound->read, memory_order_relaxed);
     uint32_t lead = 0, copied = 0;
-    if (sound->is_started && sound->written > sound->read) {
-        if (!sound->is_aligned) lead = align(sound, count, time);
-        uint64_t there = sound->written - sound->read;
+    if (written > read) {
+        if (!sound->is_aligned) lead = align(sound, written, &read, count, time);
+        uint64_t there = written - read;
         copied = there < count - lead ? (uint32_t)there : count - lead;
     }
     size_t frame = sound->channels * sizeof(float);
     memset(buffer, 0, lead * frame);
     if (copied > 0) {
-        sound->anchor_frame = sound->read;
+        sound->anchor_frame = read;
         sound->anchor_time = time + duration(sound, lead);
         sound->is_aligned = sound->was_aligned = true;
+        publish(sound);
     }
     float *target = buffer + (size_t)lead * sound->channels;
     for (uint32_t done = 0; done < copied;) {
-        uint64_t begin = sound->read % sound->size;
+        uint64_t begin = read % sound->size;
         uint32_t part = copied - done;
         if (part > sound->size - begin) part = (uint32_t)(sound->size - begin);
         memcpy(target, sound->samples + begin * sound->channels, part * frame);
         target += (size_t)part * sound->channels;
         done += part;
-        sound->read += part;
+        read += part;
     }
+    atomic_store_explicit(&sound->read, read, memory_order_release);
     float *end = buffer + (size_t)count * sound->channels;
-    if (sound->volume < 1)
-        for (float *sample = buffer; sample < target; sample++) *sample *= sound->volume;
+    float volume = atomic_load_explicit(&sound->volume, memory_order_relaxed);
+    if (volume < 1)
+        for (float *sample = buffer; sample < target; sample++) *sample *= volume;
     if (target < end) {
         memset(target, 0, (size_t)(end - target) * sizeof(float));
-        if (sound->is_aligned && !sound->is_finished) sound->gaps++;
+        if (sound->is_aligned && !atomic_load(&sound->is_finished)) atomic_fetch_add(&sound->gaps, 1);
         sound->is_aligned = false;
+        atomic_store(&sound->is_heard, false);
     }
-    if (sound->size - (sound->written - sound->read) >= sound->size / 2) pthread_cond_signal(&sound->changed);
+    if (sound->size - (written - read) >= sound->size / 2) eventfd_write(sound->event, 1);
 }
 
 static void stream_process(void *data) {
     hwd_sound *sound = data;
     struct pw_buffer *buffer = pw_stream_dequeue_buffer(sound->stream);
     if (!buffer) return;
-    struct spa_data *memory = &buffer->buffer->datas[0];
+    struct spa_data *memory = buffer->buffer->n_datas > 0 ? &buffer->buffer->datas[0] : NULL;
+    if (!memory || !memory->data || !memory->chunk) {
+        pw_stream_queue_buffer(sound->stream, buffer);
+        return;
+    }
     uint32_t stride = sound->channels * sizeof(float), count = memory->maxsize / stride;
     if (buffer->requested > 0 && buffer->requested < count) count = (uint32_t)buffer->requested;
-    if (!memory->data) count = 0;
     if (count > 0) {
         int64_t time = heard_time(sound);
-        pthread_mutex_lock(&sound->mutex);
-        fill(sound, memory->data, count, time);
-        pthread_mutex_unlock(&sound->mutex);
+        atomic_store(&sound->is_filling, true);
+        if (atomic_load(&sound->is_started)) {
+            fill(sound, memory->data, count, time);
+        } else {
+            memset(memory->data, 0, (size_t)count * stride);
+        }
+        atomic_store(&sound->is_filling, false);
     }
     memory->chunk->offset = 0;
     memory->chunk->stride = (int32_t)stride;
@@ -122,13 +180,13 @@ static void stream_process(void *data) {
 static void stream_state_changed(void *data, enum pw_stream_state old, enum pw_stream_state state, const char *error) {
     hwd_sound *sound = data;
     (void)error;
-    bool is_gone = state == PW_STREAM_STATE_ERROR || (state == PW_STREAM_STATE_UNCONNECTED && old > state);
-    pthread_mutex_lock(&sound->mutex);
-    if (is_gone) sound->is_lost = true;
-    // A device that stands still is heard from another time on.
-    if (state != PW_STREAM_STATE_STREAMING) sound->is_aligned = false;
-    pthread_cond_signal(&sound->changed);
-    pthread_mutex_unlock(&sound->mutex);
+    if (state == PW_STREAM_STATE_ERROR || (state == PW_STREAM_STATE_UNCONNECTED && old > state))
+        atomic_store(&sound->is_lost, true);
+    if (state != PW_STREAM_STATE_STREAMING) {
+        atomic_fetch_add(&sound->interruptions, 1);
+        atomic_store(&sound->is_heard, false);
+    }
+    eventfd_write(sound->event, 1);
 }
 
 static const struct pw_stream_events stream_events = {
@@ -138,22 +196,25 @@ hwd_sound *hwd_sound_create(void) {
     if (!hwd_pipewire_prepare()) return NULL;
     hwd_sound *sound = calloc(1, sizeof *sound);
     if (!sound) return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&sound->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&sound->mutex, NULL);
-    sound->volume = 1;
+    sound->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sound->event < 0) {
+        free(sound);
+        return NULL;
+    }
+    atomic_init(&sound->volume, 1);
     return sound;
 }
 
 void hwd_sound_destroy(hwd_sound *sound) {
     if (sound->loop) pw_thread_loop_stop(sound->loop);
-    if (sound->stream) pw_stream_destroy(sound->stream);
+    if (sound->stream) {
+        spa_hook_remove(&sound->stream_hook);
+        pw_stream_destroy(sound->stream);
+    }
+    if (sound->core) pw_core_disconnect(sound->core);
+    if (sound->context) pw_context_destroy(sound->context);
     if (sound->loop) pw_thread_loop_destroy(sound->loop);
-    pthread_cond_destroy(&sound->changed);
-    pthread_mutex_destroy(&sound->mutex);
+    close(sound->event);
     free(sound->samples);
     free(sound);
 }
@@ -167,21 +228,34 @@ static uint32_t channel(uint8_t number) {
     return number < sizeof known / sizeof known[0] ? known[number] : (uint32_t)SPA_AUDIO_CHANNEL_AUX0 + number % 64;
 }
 
+// With a real-time thread for the graph's data, where the distribution's package of its configuration is installed.
+static struct pw_context *connect_context(struct pw_loop *loop) {
+    struct pw_context *context = pw_context_new(loop, pw_properties_new(PW_KEY_CONFIG_NAME, "client-rt.conf", NULL), 0);
+    return context ? context : pw_context_new(loop, NULL, 0);
+}
+
 int hwd_sound_connect(hwd_sound *sound, const char *name, uint32_t rate, uint32_t channels, const uint8_t *positions) {
     if (sound->loop || rate == 0 || rate > HWD_SOUND_RATE || channels == 0 || channels > HWD_SOUND_CHANNELS)
         return EINVAL;
     sound->rate = rate, sound->channels = channels;
     sound->size = rate / 2;
-    sound->samples = calloc(sound->size * channels, sizeof(float));
+    sound->samples = malloc(sound->size * channels * sizeof(float));
     sound->loop = pw_thread_loop_new("sound", NULL);
     if (!sound->samples || !sound->loop) return ENOMEM;
+    // Pages that are there before the real-time thread reads.
+    memset(sound->samples, 0, sound->size * channels * sizeof(float));
+    errno = 0;
+    sound->context = connect_context(pw_thread_loop_get_loop(sound->loop));
+    if (!sound->context) return errno > 0 ? errno : ENOMEM;
+    sound->core = pw_context_connect(sound->context, NULL, 0);
+    if (!sound->core) return errno > 0 ? errno : ECONNREFUSED;
     struct pw_properties *properties =
         pw_properties_new(PW_KEY_MEDIA_TYPE, "Audio", PW_KEY_MEDIA_CATEGORY, "Playback", PW_KEY_MEDIA_ROLE, "Movie",
                           PW_KEY_APP_NAME, "hwctl play", PW_KEY_NODE_NAME, "hwctl-play", PW_KEY_MEDIA_NAME, name, NULL);
     if (!properties) return ENOMEM;
-    sound->stream = pw_stream_new_simple(pw_thread_loop_get_loop(sound->loop), "hwctl play", properties,
-                                         &stream_events, sound);
+    sound->stream = pw_stream_new(sound->core, "hwctl play", properties);
     if (!sound->stream) return errno > 0 ? errno : ENOMEM;
+    pw_stream_add_listener(sound->stream, &sound->stream_hook, &stream_events, sound);
     struct spa_audio_info_raw info = {.format = SPA_AUDIO_FORMAT_F32, .rate = rate, .channels = channels};
     for (uint32_t i = 0; i < channels; i++) info.position[i] = channel(positions[i]);
     if (channels == 1) info.position[0] = SPA_AUDIO_CHANNEL_MONO;
@@ -195,107 +269,98 @@ int hwd_sound_connect(hwd_sound *sound, const char *name, uint32_t rate, uint32_
     return result < 0 ? -result : 0;
 }
 
+// Stops the sound, and waits for a buffer that is being filled: some microseconds.
+static void quiesce(hwd_sound *sound) {
+    atomic_store(&sound->is_started, false);
+    while (atomic_load(&sound->is_filling)) sched_yield();
+    sound->is_aligned = sound->was_aligned = false;
+    atomic_store(&sound->is_heard, false);
+}
+
 void hwd_sound_reset(hwd_sound *sound, int64_t item) {
-    pthread_mutex_lock(&sound->mutex);
-    sound->written = sound->read = sound->anchor_frame = 0;
+    quiesce(sound);
+    atomic_store(&sound->written, 0);
+    atomic_store(&sound->read, 0);
+    sound->anchor_frame = 0;
     sound->item = item;
-    sound->is_started = sound->is_aligned = sound->was_aligned = sound->is_finished = false;
-    pthread_mutex_unlock(&sound->mutex);
+    atomic_store(&sound->is_finished, false);
 }
 
 uint32_t hwd_sound_write(hwd_sound *sound, const float *samples, uint32_t frames) {
     if (!sound->samples) return 0;
-    pthread_mutex_lock(&sound->mutex);
-    uint64_t room = sound->size - (sound->written - sound->read);
+    uint64_t written = atomic_load_explicit(&sound->written, memory_order_relaxed);
+    uint64_t room = sound->size - (written - atomic_load_explicit(&sound->read, memory_order_acquire));
     if (frames > room) frames = (uint32_t)room;
     for (uint32_t done = 0; done < frames;) {
-        uint64_t begin = sound->written % sound->size;
+        uint64_t begin = written % sound->size;
         uint32_t part = frames - done;
         if (part > sound->size - begin) part = (uint32_t)(sound->size - begin);
         memcpy(sound->samples + begin * sound->channels, samples + (size_t)done * sound->channels,
                (size_t)part * sound->channels * sizeof(float));
         done += part;
-        sound->written += part;
+        written += part;
     }
-    pthread_mutex_unlock(&sound->mutex);
+    atomic_store_explicit(&sound->written, written, memory_order_release);
     return frames;
 }
 
-void hwd_sound_finish(hwd_sound *sound) {
-    pthread_mutex_lock(&sound->mutex);
-    sound->is_finished = true;
-    pthread_mutex_unlock(&sound->mutex);
-}
+void hwd_sound_finish(hwd_sound *sound) { atomic_store(&sound->is_finished, true); }
 
 void hwd_sound_start(hwd_sound *sound, int64_t item, int64_t time) {
     if (!sound->samples) return;
-    pthread_mutex_lock(&sound->mutex);
-    double frames = (double)(item - sound->item) * sound->rate / (double)second;
-    uint64_t first = frames > 0 ? (uint64_t)(frames + 0.5) : 0;
-    sound->read = first < sound->written ? first : sound->written;
+    quiesce(sound);
+    int64_t lead;
+    // Items so far apart are none of this sound.
+    if (__builtin_sub_overflow(item, sound->item, &lead)) return;
+    double frames = (double)lead * sound->rate / (double)second;
+    uint64_t first = frames > 0 ? (uint64_t)(frames + 0.5) : 0, written = atomic_load(&sound->written);
+    atomic_store(&sound->read, first < written ? first : written);
     // Frames that are not written yet are late.
-    sound->was_aligned = first > sound->written;
+    sound->was_aligned = first > written;
     sound->anchor_frame = first;
-    sound->anchor_time = frames < 0 ? time + sound->item - item : time;
-    sound->is_started = true;
-    sound->is_aligned = false;
-    pthread_mutex_unlock(&sound->mutex);
+    if (__builtin_sub_overflow(time, lead < 0 ? lead : 0, &sound->anchor_time)) return;
+    atomic_store(&sound->is_started, true);
 }
 
-void hwd_sound_stop(hwd_sound *sound) {
-    pthread_mutex_lock(&sound->mutex);
-    sound->is_started = sound->is_aligned = false;
-    pthread_mutex_unlock(&sound->mutex);
-}
+void hwd_sound_stop(hwd_sound *sound) { atomic_store(&sound->is_started, false); }
 
-void hwd_sound_set_volume(hwd_sound *sound, float volume) {
-    pthread_mutex_lock(&sound->mutex);
-    sound->volume = volume;
-    pthread_mutex_unlock(&sound->mutex);
-}
+void hwd_sound_set_volume(hwd_sound *sound, float volume) { atomic_store(&sound->volume, volume); }
 
 bool hwd_sound_position(hwd_sound *sound, int64_t *item, int64_t *time) {
-    pthread_mutex_lock(&sound->mutex);
-    bool is_heard = sound->is_started && sound->is_aligned;
-    if (is_heard) {
-        *item = sound->item + duration(sound, sound->anchor_frame);
-        *time = sound->anchor_time;
+    for (;;) {
+        if (!atomic_load(&sound->is_started) || !atomic_load(&sound->is_heard)) return false;
+        uint32_t sequence = atomic_load_explicit(&sound->sequence, memory_order_acquire);
+        *item = atomic_load_explicit(&sound->heard_item, memory_order_relaxed);
+        *time = atomic_load_explicit(&sound->heard_at, memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        if (sequence % 2 == 0 && sequence == atomic_load_explicit(&sound->sequence, memory_order_relaxed)) return true;
+        sched_yield();
     }
-    pthread_mutex_unlock(&sound->mutex);
-    return is_heard;
 }
 
-uint32_t hwd_sound_gaps(hwd_sound *sound) {
-    pthread_mutex_lock(&sound->mutex);
-    uint32_t gaps = sound->gaps;
-    pthread_mutex_unlock(&sound->mutex);
-    return gaps;
-}
+bool hwd_sound_was_heard(hwd_sound *sound) { return atomic_load(&sound->was_heard); }
 
-bool hwd_sound_is_lost(hwd_sound *sound) {
-    pthread_mutex_lock(&sound->mutex);
-    bool is_lost = sound->is_lost;
-    pthread_mutex_unlock(&sound->mutex);
-    return is_lost;
+uint32_t hwd_sound_gaps(hwd_sound *sound) { return atomic_load(&sound->gaps); }
+
+bool hwd_sound_is_lost(hwd_sound *sound) { return atomic_load(&sound->is_lost); }
+
+static bool has_room(hwd_sound *sound) {
+    if (sound->size == 0 || !atomic_load(&sound->is_started) || atomic_load(&sound->is_finished)) return false;
+    return atomic_load(&sound->written) - atomic_load(&sound->read) <= sound->size / 2;
 }
 
 void hwd_sound_wait(hwd_sound *sound, int milliseconds) {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    int64_t time = end.tv_sec * second + end.tv_nsec + milliseconds * (second / 1000);
-    end = (struct timespec){time / second, time % second};
-    pthread_mutex_lock(&sound->mutex);
-    while (!sound->is_awake && !sound->is_lost &&
-           (sound->size == 0 || sound->written - sound->read > sound->size / 2 || !sound->is_started ||
-            sound->is_finished))
-        if (pthread_cond_timedwait(&sound->changed, &sound->mutex, &end) != 0) break;
-    sound->is_awake = false;
-    pthread_mutex_unlock(&sound->mutex);
+    int64_t end = now() + milliseconds * (second / 1000);
+    while (!atomic_exchange(&sound->is_awake, false) && !atomic_load(&sound->is_lost) && !has_room(sound)) {
+        int64_t left = (end - now() + 999999) / 1000000;
+        if (left <= 0) return;
+        struct pollfd event = {.fd = sound->event, .events = POLLIN};
+        eventfd_t count;
+        if (poll(&event, 1, (int)left) > 0) eventfd_read(sound->event, &count);
+    }
 }
 
 void hwd_sound_wake(hwd_sound *sound) {
-    pthread_mutex_lock(&sound->mutex);
-    sound->is_awake = true;
-    pthread_cond_signal(&sound->changed);
-    pthread_mutex_unlock(&sound->mutex);
+    atomic_store(&sound->is_awake, true);
+    eventfd_write(sound->event, 1);
 }

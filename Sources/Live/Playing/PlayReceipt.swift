@@ -22,7 +22,7 @@ package struct PlayReceipt: Encodable {
         package var channels: Int
         /// How often its frames were not decoded in time.
         package var gaps = 0
-        /// The most by which pictures were before or behind it, in milliseconds, from its second second on; nil where it was shorter.
+        /// The most by which pictures were before or behind it, in milliseconds, after its first second; nil where it was shorter.
         package var offset: Double?
 
         enum CodingKeys: String, CodingKey {

@@ -32,7 +32,7 @@ package final class SoundClock: OutputClock {
     /// What is left of an error after each refresh: (n − 1)/n.
     private static let smoothing: Int64 = 16
 
-    /// A clock that goes as another one does, until a sound is followed.
+    /// A clock that runs as another one does, until a sound is followed.
     package init(_ clock: any OutputClock) { self.clock = clock }
 
     package var now: Int64 { moved(clock.now) }

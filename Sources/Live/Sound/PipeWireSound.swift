@@ -57,7 +57,7 @@ package final class PipeWireSound: PlayedSound {
 
 /// The thread that decodes ahead, and what it is asked for.
 private final class SoundEngine: @unchecked Sendable {
-    /// The C functions have a lock of their own.
+    /// Stopped and asked by any thread, filled and started by its own.
     let output: OpaquePointer
     /// Used by the thread alone.
     private let decoder: SoundDecoder
@@ -71,13 +71,21 @@ private final class SoundEngine: @unchecked Sendable {
         var isOver = false
         var hasReported = false
         var notes: [String] = []
-        var heard: PlayReceipt.Sound?
+        /// The stream's rate and channels; nil before it is connected.
+        var format: PlayReceipt.Sound?
+        /// From when on a device should play.
+        var due: Int64?
+        var hasReportedNoDevice = false
     }
     private let content = Mutex(Content())
 
     private static let second: Int64 = 1_000_000_000
     /// How much of what is prepared can be left out by a start.
-    private static let ahead = second * 2 / 5
+    private static let ahead = Int128(second) * 2 / 5
+    /// How long a device may take to start.
+    private static let patience = second * 2
+    /// How long the device is silent before what is prepared.
+    private static let early = Int128(second) / 50
 
     init?(_ decoder: SoundDecoder, file: String) {
         guard let output = hwd_sound_create() else { return nil }
@@ -91,7 +99,7 @@ private final class SoundEngine: @unchecked Sendable {
     func prepare(_ item: Int64) {
         content.withLock { content in
             content.request = (item, (content.request?.number ?? 0) + 1)
-            (content.start, content.wasStarted) = (nil, false)
+            (content.start, content.wasStarted, content.due) = (nil, false, nil)
             hwd_sound_stop(output)
         }
         hwd_sound_wake(output)
@@ -99,19 +107,20 @@ private final class SoundEngine: @unchecked Sendable {
 
     func start(_ item: Int64, at host: Int64) {
         content.withLock { content in
-            let base = content.request?.item ?? .min / 2
-            if content.wasStarted || item < base - Self.second / 50 || item > base + Self.ahead {
+            // Item times are as large as a file says.
+            let lead = content.request.map { Int128(item) - Int128($0.item) } ?? .max
+            if content.wasStarted || lead < -Self.early || lead > Self.ahead {
                 content.request = (item, (content.request?.number ?? 0) + 1)
                 hwd_sound_stop(output)
             }
-            (content.start, content.wasStarted) = ((item, host), true)
+            (content.start, content.wasStarted, content.due) = ((item, host), true, host)
         }
         hwd_sound_wake(output)
     }
 
     func stop() {
         content.withLock { content in
-            content.start = nil
+            (content.start, content.due) = (nil, nil)
             hwd_sound_stop(output)
         }
     }
@@ -129,7 +138,8 @@ private final class SoundEngine: @unchecked Sendable {
     }
 
     var heard: PlayReceipt.Sound? {
-        var sound = content.withLock { $0.heard }
+        guard hwd_sound_was_heard(output) else { return nil }
+        var sound = content.withLock { $0.format }
         sound?.gaps = Int(hwd_sound_gaps(output))
         return sound
     }
@@ -139,8 +149,7 @@ private final class SoundEngine: @unchecked Sendable {
     func run() {
         var (number, base, written): (Int, Int64, Int64) = (0, 0, 0)
         // Frames of silence, and what follows them.
-        var silence: Int64 = 0
-        var waiting: ArraySlice<Float> = []
+        var (silence, waiting): (Int64, ArraySlice<Float>) = (0, [])
         var isFinished = false
         while true {
             let (request, isOver) = content.withLock { ($0.request, $0.isOver) }
@@ -182,6 +191,7 @@ private final class SoundEngine: @unchecked Sendable {
                 hwd_sound_start(output, start.item, start.host)
                 content.start = nil
             }
+            reportSilence()
             if hwd_sound_is_lost(output) { return giveUp("PipeWire has ended the stream") }
             if isFull { hwd_sound_wait(output, 1000) }
         }
@@ -190,7 +200,7 @@ private final class SoundEngine: @unchecked Sendable {
     /// Opens the stream with the first block: only decoded frames say their rate and channels.
     /// - Returns: false where the sound has ended.
     private func connect(_ block: SoundBlock) -> Bool {
-        let known = content.withLock { $0.heard }
+        let known = content.withLock { $0.format }
         if let known {
             guard known.rate == block.rate, known.channels == block.channels.count else {
                 giveUp("its rate or its channels change")
@@ -209,7 +219,7 @@ private final class SoundEngine: @unchecked Sendable {
             giveUp("PipeWire cannot be reached: \(String(cString: strerror(code)))")
             return false
         }
-        content.withLock { $0.heard = PlayReceipt.Sound(rate: block.rate, channels: block.channels.count) }
+        content.withLock { $0.format = PlayReceipt.Sound(rate: block.rate, channels: block.channels.count) }
         return true
     }
 
@@ -220,7 +230,7 @@ private final class SoundEngine: @unchecked Sendable {
         }
     }
 
-    private var channelCount: Int { content.withLock { $0.heard?.channels } ?? 1 }
+    private var channelCount: Int { content.withLock { $0.format?.channels } ?? 1 }
 
     /// The samples of a block that follow those that are written, and the frames of silence before them.
     private static func place(
@@ -251,6 +261,19 @@ private final class SoundEngine: @unchecked Sendable {
                 content.notes.append(
                     "warning: the sound of \(file) is damaged in \(damaged) places, which are silent")
             }
+        }
+    }
+
+    /// Says it where no device takes what is played.
+    private func reportSilence() {
+        let now = Int64(clamping: MonotonicTime.now.nanoseconds)
+        let wasHeard = hwd_sound_was_heard(output)
+        content.withLock { content in
+            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.patience else {
+                return
+            }
+            content.hasReportedNoDevice = true
+            content.notes.append("warning: \(file) is silent: PipeWire has no device that plays it")
         }
     }
 

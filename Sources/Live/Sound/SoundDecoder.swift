@@ -64,12 +64,13 @@ final class SoundDecoder {
     func seek(to item: Int64) {
         avcodec_flush_buffers(codec.pointer)
         (isDraining, failure, trims, next) = (false, nil, [:], 0)
-        // From the begin on the packets that a decoder needs before it come first.
+        // From the start on, the packets that a decoder needs before it come first.
         if item <= Self.preroll, let first = try? movie.packets(of: track) {
             packets = first
         } else {
-            packets.seek(
-                to: Int64(Int128(item - Self.preroll) * Int128(track.timeScale) / Int128(Self.second)))
+            // A file may have any time scale.
+            let ticks = Int128(item - Self.preroll) * Int128(track.timeScale) / Int128(Self.second)
+            packets.seek(to: Int64(clamping: ticks))
         }
     }
 
@@ -155,7 +156,11 @@ final class SoundDecoder {
                 guard let plane = planes[isPlanar ? channel : 0] else { return nil }
                 let source = UnsafeRawPointer(plane).assumingMemoryBound(to: type)
                 let (start, step) = isPlanar ? (0, 1) : (channel, channels)
-                for index in 0..<count { result[index * channels + channel] = value(source[start + index * step]) }
+                for index in 0..<count {
+                    // Devices and other programs expect numbers up to full scale.
+                    let sample = value(source[start + index * step])
+                    result[index * channels + channel] = sample.isFinite ? min(1, max(-1, sample)) : 0
+                }
             }
             return result
         }

@@ -46,7 +46,10 @@ package struct WindowPlay {
         window = try CompositorWindow()
         let opened = window
         let deep = [PixelFormat.bgrx10, .rgbx10].first { opened.hasFormat($0) }
-        if arguments.format == nil, setup.video.isDeep, let deep { self.setup.format = deep }
+        // Formats of 10 bits have no alpha.
+        if arguments.format == nil, setup.video.isDeep, !arguments.effectList.leavesAlpha, let deep {
+            self.setup.format = deep
+        }
         let format = self.setup.format
         guard window.hasFormat(format) else {
             throw CommandFailure(
@@ -220,7 +223,8 @@ package struct WindowPlay {
     /// Moves the pictures' clock to the sound.
     private mutating func follow(_ output: VideoOutput) {
         guard let heard, let position = sound?.position else { return }
-        let ahead = position.item - output.itemTime(forHostTime: clock.moved(position.host))
+        let item = output.itemTime(forHostTime: clock.moved(position.host))
+        let ahead = Int64(clamping: Int128(position.item) - Int128(item))
         // Where play has just begun again, the last position may be that of before.
         guard ahead.magnitude < 2 * Self.second.magnitude else { return }
         clock.follow(ahead, isFirst: !heard.isFollowed)
@@ -294,7 +298,8 @@ package struct WindowPlay {
     }
 
     private mutating func seek(by nanoseconds: Int64, _ output: VideoOutput) {
-        seek(to: output.itemTime(forHostTime: clock.now) + nanoseconds, output)
+        let item = Int128(output.itemTime(forHostTime: clock.now)) + Int128(nanoseconds)
+        seek(to: Int64(clamping: item), output)
     }
 
     private mutating func seek(to time: Int64, _ output: VideoOutput) {
@@ -307,7 +312,9 @@ package struct WindowPlay {
     private mutating func step(_ direction: Int64, _ output: VideoOutput) {
         guard let frame else { return }
         setPlaying(false, output)
-        let duration = max(1_000_000, Int64(Double(frame.duration) * setup.video.timeBase.value * 1e9))
-        seek(to: frame.displayTime + (direction > 0 ? duration : -duration / 2), output)
+        // A file may say any duration.
+        let duration = max(1e6, min(1e18, Double(frame.duration) * setup.video.timeBase.value * 1e9))
+        let distance = Int128(direction > 0 ? duration : -duration / 2)
+        seek(to: Int64(clamping: Int128(frame.displayTime) + distance), output)
     }
 }

@@ -44,7 +44,10 @@ package struct PlayArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Samples of the frames: AR24 (8 bits), XR30 or XB30 (10 bits) or AB4H (half floats of linear light).",
+            """
+            Samples of the frames: AR24 (8 bits), XR30 or XB30 (10 bits) or AB4H (half floats of linear light); \
+            default AR24, and 10 bits for a video that has more than 8 where the window takes them.
+            """,
             valueName: "format"))
     package var format: String?
 

@@ -30,6 +30,8 @@ void hwd_sound_set_volume(hwd_sound *sound, float volume);
 
 // The item time that is heard at `time` of CLOCK_MONOTONIC, the latest that is known; false while nothing is heard.
 bool hwd_sound_position(hwd_sound *sound, int64_t *item, int64_t *time);
+// Whether a device has taken any frame.
+bool hwd_sound_was_heard(hwd_sound *sound);
 // How often the frames were not there in time.
 uint32_t hwd_sound_gaps(hwd_sound *sound);
 // Whether PipeWire has ended the stream.
