@@ -181,8 +181,13 @@ package struct CaptureFiles {
 
     /// Ends the file that is being written, if there is one.
     package mutating func finish() throws(CommandFailure) {
-        if !waiting.isEmpty { _ = try release(isSoundLate: true) }
-        try finishFile(soundEnd: soundEnd)
+        var failure: CommandFailure?
+        if !waiting.isEmpty {
+            do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }
+        }
+        // What was written before a failure is kept.
+        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd) } catch { failure = failure ?? error }
+        if let failure { throw failure }
     }
 
     /// - Parameter soundEnd: where the file's sound ends, in samples of the recording.
