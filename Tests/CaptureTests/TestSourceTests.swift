@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
 import HWDCapturing
 import HWDControlCommands
 import HWDModel
+import Synchronization
 import Testing
 
 /// Bytes that a test allocates for planes.
@@ -42,6 +44,30 @@ struct TestSourceTests {
         picture.paint(number &+ 1, flashes: true, luma: other.bytes, chroma: chroma.bytes)
         let middle = size.1 / 2 * size.0 + size.0 / 2
         #expect(other.bytes[middle] != luma.bytes[middle])
+    }
+
+    /// Counts frames, and notes their numbers.
+    private final class Counter: CaptureSink {
+        let numbers = Mutex<[UInt64]>([])
+
+        func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {
+            numbers.withLock { $0.append(sequence ?? .max) }
+        }
+        func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {}
+        func lost(_ count: Int, at time: UInt64, cause: String) {}
+        func changed(_ format: CaptureFormat) {}
+        func ended(_ end: CaptureEnd) {}
+    }
+
+    @Test func aSourceThatWasStoppedStartsAgain() throws {
+        let source = try TestSource(CaptureRequest(part: "", width: 64, height: 64, rate: CaptureRate(1000)))
+        for _ in 0..<2 {
+            let counter = Counter()
+            try source.start(counter)
+            for _ in 0..<12_000 where counter.numbers.withLock({ $0.count < 3 }) { usleep(10_000) }
+            source.stop()
+            #expect(counter.numbers.withLock { $0.prefix(3) } == [0, 1, 2])
+        }
     }
 
     @Test func namesOfSourcesAreFound() throws {
