@@ -440,7 +440,10 @@ let package = Package(
             swiftSettings: common + optimizedSwift),
         .testTarget(
             name: "CaptureTests",
-            dependencies: ["HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport"],
+            dependencies: [
+                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", "HWDWire",
+                argumentParser,
+            ],
             swiftSettings: common),
         // Replaces functions of the C library.
         .target(name: "CHWDFakeCamera", path: "Tests/FakeCamera", linkerSettings: [.linkedLibrary("dl")]),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import ArgumentParser
 import Glibc
 import HWDCapturing
 import HWDControlCommands
 import HWDModel
+import HWDWire
 import Synchronization
 import Testing
 
@@ -68,6 +70,17 @@ struct TestSourceTests {
             source.stop()
             #expect(counter.numbers.withLock { $0.prefix(3) } == [0, 1, 2])
         }
+    }
+
+    @Test(arguments: [nil, 1])
+    func theRangeDoesNotDependOnTheColor(primaries: Int?) throws {
+        let format = CaptureFormat(
+            .raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(1, 5), primaries: primaries,
+            transfer: 1, matrix: 1, isFullRange: true)
+        let arguments = try CaptureArguments.parse(["--source", "test", "a.mov"])
+        let settings = CaptureSettings(arguments, format, .nv12)
+        #expect(settings.parameters.properties?["FullRangeVideo"] == .bool(true))
+        #expect(settings.parameters.properties?["ColorPrimaries"] == primaries.map { .int(Int64($0)) })
     }
 
     @Test func namesOfSourcesAreFound() throws {

@@ -51,8 +51,9 @@ package struct CaptureSettings: Sendable {
             properties[.colorPrimaries] = .int(Int64(color.primaries))
             properties[.transferFunction] = .int(Int64(color.transfer))
             properties[.yCbCrMatrix] = .int(Int64(color.matrix))
-            if color.isFullRange == true { properties[.fullRangeVideo] = .bool(true) }
         }
+        // Which does not depend on the color's being known.
+        if pixelFormat.isYCbCr, format.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         let rates: [PropertyKey] = [.averageBitRate, .quality, .qp]
         if !rates.contains(where: { asked[$0] != nil }) {
             let size = ExportPreset.Size(width: format.width, height: format.height)
