@@ -31,15 +31,18 @@ package final class CaptureJob {
     /// Signals of the terminal and of systemd.
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Opens the source and looks whether the file can be written.
+    /// Looks whether the file can be written, and opens the source.
     package init(_ arguments: CaptureArguments, kinds: [CaptureKind], sound kind: CaptureSoundKind?) throws {
         // First, so that no thread takes a signal.
         signals = try SignalFD(Self.signals)
         epoll = try Epoll()
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         self.arguments = arguments
+        var plan = CaptureFiles.Plan(
+            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
+            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
+        try Self.check(plan)
         (name, source) = try Self.source(arguments, kinds)
-        let file = arguments.file ?? ""
         let format = source.format
         guard let copy = FrameCopy(format) else {
             throw CommandFailure(.badInput, "the frames of \(name) have a format that is not recorded")
@@ -47,12 +50,9 @@ package final class CaptureJob {
         self.copy = copy
         settings = CaptureSettings(arguments, format, copy.format)
         sound = try CaptureSound(arguments, kind, test: (source as? TestSource)?.sound)
-        plan = CaptureFiles.Plan(
-            path: file, replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
-            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: settings.color,
-            sound: sound?.track.settings)
+        (plan.color, plan.sound) = (settings.color, sound?.track.settings)
+        self.plan = plan
         receipt = CaptureReceipt(source: name, format)
-        try Self.check(plan)
     }
 
     private static func source(
