@@ -52,8 +52,13 @@ package final class CaptureQueue: CaptureSink {
 
     /// The most frames that wait.
     package static let depth = 12
-    /// Bytes of the pool at most, beside two slots.
+    /// Bytes of a pool at most, beside the fewest slots.
     private static let greatestPool = 512 << 20
+
+    /// Slots of a pool: as many as are wanted, or as its memory may have.
+    package static func slotCount(_ size: Int, wanted: Int, fewest: Int = 2) -> Int {
+        min(wanted, max(fewest, greatestPool / max(1, size)))
+    }
 
     package let pool: FramePool
     package let format: CaptureFormat
@@ -72,8 +77,8 @@ package final class CaptureQueue: CaptureSink {
         _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?
     ) throws(SystemError) {
         (self.format, self.copy, self.limit) = (format, copy, limit)
-        let most = max(2, Self.greatestPool / copy.slotSize)
-        pool = try FramePool(slotSize: copy.slotSize, slotCount: min(Self.depth + held, most))
+        pool = try FramePool(
+            slotSize: copy.slotSize, slotCount: Self.slotCount(copy.slotSize, wanted: Self.depth + held))
         wake = try EventFD()
         period = format.rate.map { 1 / $0.perSecond } ?? 0
     }
