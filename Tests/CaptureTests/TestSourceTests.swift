@@ -81,6 +81,8 @@ struct TestSourceTests {
         let settings = CaptureSettings(arguments, format, .nv12)
         #expect(settings.parameters.properties?["FullRangeVideo"] == .bool(true))
         #expect(settings.parameters.properties?["ColorPrimaries"] == primaries.map { .int(Int64($0)) })
+        // Of a frame that none follows.
+        #expect(settings.frameDuration == 1_000_000_000)
     }
 
     @Test func namesOfSourcesAreFound() throws {

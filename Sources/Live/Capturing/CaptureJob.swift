@@ -115,7 +115,6 @@ package final class CaptureJob {
             try recording.prepare()
             try sound?.start()
             try source.start(recording.queue)
-            recording.start()
         } catch {
             sound?.stop()
             return .failure(CommandFailure(error))

@@ -23,6 +23,9 @@ package struct CaptureSettings: Sendable {
     /// Frames per second; 30 for sources without a rate.
     package var rate: Double { format.rate?.perSecond ?? 30 }
 
+    /// Nanoseconds of a frame that none follows: a second at most, however seldom the source means to send one.
+    package var frameDuration: UInt64 { UInt64(min(1, 1 / rate) * 1e9) }
+
     /// Whether the person has chosen how fast the encoder is.
     package var hasSpeed: Bool { asked[.x265Preset] != nil || asked[.prioritizeSpeed] != nil }
 
