@@ -72,6 +72,18 @@ struct TestSourceTests {
         }
     }
 
+    @Test func theSecondSignalEndsTheProgram() {
+        var rule = CaptureSignalRule()
+        #expect(rule.take(SIGINT) == .endProgram)
+        rule = CaptureSignalRule()
+        rule.isRecording = true
+        #expect([SIGTERM, SIGHUP, SIGINT].map { rule.take($0) } == [.endRecording, .none, .endProgram])
+        rule = CaptureSignalRule()
+        rule.isRecording = true
+        // A terminal closes; systemd ends what is left.
+        #expect([SIGHUP, SIGHUP, SIGTERM].map { rule.take($0) } == [.endRecording, .none, .none])
+    }
+
     @Test(arguments: [nil, 1])
     func theRangeDoesNotDependOnTheColor(primaries: Int?) throws {
         let format = CaptureFormat(

@@ -191,11 +191,10 @@ final class CaptureRecording {
     }
 
     /// Codes what was taken, after the source has stopped.
-    func drain(_ isInterrupted: () throws -> Bool) throws {
+    func drain() throws {
         let end = MonotonicTime.now
         var (isRepeated, isComplete) = (false, false)
         while !isCompleted {
-            if try isInterrupted() { return }
             let written = writer.state
             if written.failure != nil || written.isFull { return }
             if !isRepeated, queue.isEmpty {
@@ -212,6 +211,7 @@ final class CaptureRecording {
                     throw error
                 }
             }
+            if !isReceiving { usleep(20_000) }
             try receive(timeout: isRepeated ? .milliseconds(20) : .zero)
         }
     }
