@@ -77,6 +77,8 @@ package struct CaptureFiles {
     /// Bytes behind the last fragment that was written, and what was written then.
     private var pending: UInt64 = 0
     private var written: UInt64 = 0
+    /// What of the file is in fragments that were written: the rest is lost where its own cannot be.
+    private var settled: (frames: Int, duration: Double) = (0, 0)
     private var lastTime: Int64?
     /// The begin of a file, until its sound has come, which is later than the pictures.
     private var waiting: [Packet] = []
@@ -134,13 +136,11 @@ package struct CaptureFiles {
             isFull = true
             return false
         }
-        do throws(MovieError) {
-            try recorder.append(
-                WrittenPacket(
-                    bytes: packet.bytes, time: packet.time - base,
-                    decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
-                to: track)
-        } catch { throw CommandFailure(error) }
+        try append(
+            WrittenPacket(
+                bytes: packet.bytes, time: packet.time - base,
+                decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
+            to: track, recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -148,6 +148,21 @@ package struct CaptureFiles {
         reports[reports.count - 1].duration =
             Double(packet.time - base + packet.duration) / Double(Self.timeScale)
         return true
+    }
+
+    private mutating func append(
+        _ packet: WrittenPacket, to track: Int, _ recorder: MovieRecorder
+    ) throws(CommandFailure) {
+        let size = recorder.size
+        do throws(MovieError) { try recorder.append(packet, to: track) } catch { throw CommandFailure(error) }
+        // It begins the next fragment where one was written.
+        if recorder.size != size { settle() }
+    }
+
+    /// Notes that all packets so far are written.
+    private mutating func settle() {
+        guard let report = reports.last else { return }
+        settled = (report.frames, report.duration)
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
@@ -164,6 +179,7 @@ package struct CaptureFiles {
             let track = try created.addVideo(settings)
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
+            settled = (0, 0)
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -194,18 +210,24 @@ package struct CaptureFiles {
     private mutating func finishFile(soundEnd: Int64?) throws(CommandFailure) {
         guard let recorder else { return }
         self.recorder = nil
-        defer {
-            var status = stat()
-            if stat(FileName.bytes(reports[reports.count - 1].file), &status) == 0 {
-                reports[reports.count - 1].bytes = UInt64(max(0, status.st_size))
-            }
-        }
+        var failure: MovieError?
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {
                 try recorder.end(track: soundTrack, at: max(0, soundEnd - samples(base)))
             }
-            try recorder.finish()
-        } catch { throw CommandFailure(error) }
+            // Before the end, which says of no failure whether the last fragment is in the file.
+            try recorder.flush()
+            settle()
+        } catch { failure = error }
+        do throws(MovieError) { try recorder.finish() } catch { failure = failure ?? error }
+        var report = reports.removeLast()
+        frames -= report.frames - settled.frames
+        (report.frames, report.duration) = settled
+        var status = stat()
+        if stat(FileName.bytes(report.file), &status) == 0 { report.bytes = UInt64(max(0, status.st_size)) }
+        // A file without frames was removed.
+        if report.frames > 0 { reports.append(report) }
+        if let failure { throw CommandFailure(failure) }
     }
 }
 
@@ -256,7 +278,7 @@ extension CaptureFiles {
             isFull = true
             return false
         }
-        do throws(MovieError) { try recorder.append(moved, to: soundTrack) } catch { throw CommandFailure(error) }
+        try append(moved, to: soundTrack, recorder)
         return true
     }
 }
