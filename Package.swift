@@ -441,7 +441,8 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: [
-                "HWClient", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", "HWDWire",
+                "HWMovies", argumentParser,
             ],
             swiftSettings: common),
         // Replaces functions of the C library.

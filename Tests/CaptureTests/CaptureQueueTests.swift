@@ -9,18 +9,34 @@ private struct Feed {
     static let format = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(100))
     let queue: CaptureQueue
     let planes = Planes(64 * 96)
-    /// In the past, so that a test's times are not ahead of the clock.
-    let begin = MonotonicTime.now.nanoseconds - 2_000_000_000
+    let begin: UInt64 = 1_000_000_000_000
 
     init(_ format: CaptureFormat = format, limit: UInt64? = nil) throws {
         queue = try CaptureQueue(format, try #require(FrameCopy(format)), held: 4, limit: limit)
     }
 
-    /// Sends a frame, by default in time.
-    func send(_ number: UInt64, milliseconds: UInt64? = nil, short: Int = 0) {
+    /// Sends a frame, by default in time; it arrives when it was taken, or later.
+    func send(_ number: UInt64, milliseconds: UInt64? = nil, late: UInt64 = 0, short: Int = 0) {
+        let time = begin + (milliseconds ?? number * 10) * 1_000_000
+        planes.bytes[0] = UInt8(truncatingIfNeeded: number)
         queue.frame(
             [planes.plane(0..<64 * 64, stride: 64), planes.plane(64 * 64..<64 * 96 - short, stride: 64)],
-            at: begin + (milliseconds ?? number * 10) * 1_000_000, sequence: number)
+            at: time, sequence: number, arrival: time + late * 1_000_000)
+    }
+
+    /// Asks for the last frame again.
+    func `repeat`(milliseconds: UInt64, isEnd: Bool = false) {
+        queue.repeatLast(at: begin + milliseconds * 1_000_000, isEnd: isEnd)
+    }
+
+    /// Takes what waits with the pictures' numbers, times in milliseconds.
+    func pictures() -> [[UInt64]] {
+        var pictures: [[UInt64]] = []
+        while let frame = queue.next() {
+            pictures.append([UInt64(queue.pool.bytes(of: frame.slot)[0]), frame.time / 1_000_000])
+            queue.pool.release(frame.slot)
+        }
+        return pictures
     }
 
     /// Takes what waits, as an encoder that is fast enough does.
@@ -106,16 +122,81 @@ struct CaptureQueueTests {
         #expect(feed.queue.counts.log.counts[.rate] ?? 0 >= 50)
     }
 
+    /// What sends only changes.
+    private static let screen = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: nil)
+
     @Test func theLastFrameIsSentAgain() throws {
-        let format = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: nil)
-        let feed = try Feed(format)
-        feed.queue.repeatLast(at: feed.begin)
+        let feed = try Feed(Self.screen)
+        feed.repeat(milliseconds: 0)
         #expect(feed.take().isEmpty)
         feed.send(0)
-        feed.queue.repeatLast(at: feed.begin + 1_000_000_000)
-        #expect(feed.take() == [0, 1_000_000_000])
-        #expect(feed.queue.counts.repeated == 1)
+        feed.repeat(milliseconds: 1000)
+        // What waits is recorded first.
+        #expect(feed.pictures() == [[0, 0]])
+        feed.repeat(milliseconds: 999)
+        feed.repeat(milliseconds: 1000)
+        feed.repeat(milliseconds: 1001)
+        #expect(feed.pictures() == [[0, 1000]])
+        feed.repeat(milliseconds: 1001, isEnd: true)
+        #expect(feed.pictures() == [[0, 1001]])
+        #expect(feed.queue.counts.repeated == 2)
         #expect(feed.queue.counts.captured == 1)
+    }
+
+    @Test func aFrameThatComesBehindItsRepetitionIsKept() throws {
+        let feed = try Feed(Self.screen)
+        feed.send(0)
+        _ = feed.take()
+        feed.repeat(milliseconds: 1000)
+        feed.send(1, milliseconds: 999, late: 2)
+        #expect(feed.take() == [1_000_000_000, 1_000_100_000])
+        #expect(feed.queue.counts.log.total == 0)
+        // Its clock may not step back else.
+        feed.send(2, milliseconds: 999, late: 3)
+        #expect(feed.take().isEmpty)
+        #expect(feed.queue.counts.log.counts == [.clock: 1])
+    }
+
+    @Test func aChangeThatIsDroppedIsSentLater() throws {
+        let feed = try Feed(Self.screen)
+        // All wait but the last two, of which the last one stays on the screen.
+        for number in 0..<14 as Range<UInt64> { feed.send(number) }
+        #expect(feed.pictures().map { $0[0] } == Array(0..<12))
+        feed.repeat(milliseconds: 209)
+        #expect(feed.pictures().isEmpty)
+        feed.repeat(milliseconds: 210)
+        #expect(feed.pictures() == [[13, 210]])
+        feed.repeat(milliseconds: 310)
+        #expect(feed.pictures().isEmpty)
+        // A clock that stands still, and the end.
+        feed.send(14, milliseconds: 400)
+        feed.send(15, milliseconds: 400)
+        feed.send(16, milliseconds: 400, short: 1)
+        #expect(feed.pictures() == [[14, 400]])
+        feed.repeat(milliseconds: 300, isEnd: true)
+        #expect(feed.pictures() == [[15, 400]])
+        let counts = feed.queue.counts
+        #expect(counts.log.counts == [.queue: 2, .clock: 1, .damaged: 1])
+        #expect(counts.repeated == 2)
+        #expect(feed.queue.pool.freeCount == feed.queue.pool.slotCount - 1)
+    }
+
+    @Test func droppedChangesNeedOneSlot() throws {
+        let feed = try Feed(Self.screen)
+        // An encoder that returns nothing.
+        for number in 0..<40 as Range<UInt64> {
+            feed.send(number)
+            _ = feed.queue.next()
+        }
+        #expect(feed.queue.pool.freeCount == 0)
+        feed.repeat(milliseconds: 1000)
+        let frame = try #require(feed.queue.next())
+        #expect(feed.queue.pool.bytes(of: frame.slot)[0] == 39)
+    }
+
+    @Test(arguments: [(1 << 20, 20, 20), (64 << 20, 20, 8), (1 << 30, 20, 2), (64 << 20, 3, 3)])
+    func memoryOfPoolsIsBounded(size: Int, wanted: Int, slots: Int) {
+        #expect(CaptureQueue.slotCount(size, wanted: wanted) == slots)
     }
 
     @Test func anotherFormatEndsTheRecording() throws {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import ArgumentParser
+import Glibc
 import HWDCapturing
 import HWDControlCommands
 import HWDModel
+import HWDWire
+import Synchronization
 import Testing
 
 /// Bytes that a test allocates for planes.
@@ -43,6 +46,55 @@ struct TestSourceTests {
         picture.paint(number &+ 1, flashes: true, luma: other.bytes, chroma: chroma.bytes)
         let middle = size.1 / 2 * size.0 + size.0 / 2
         #expect(other.bytes[middle] != luma.bytes[middle])
+    }
+
+    /// Counts frames, and notes their numbers.
+    private final class Counter: CaptureSink {
+        let numbers = Mutex<[UInt64]>([])
+
+        func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {
+            numbers.withLock { $0.append(sequence ?? .max) }
+        }
+        func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {}
+        func lost(_ count: Int, at time: UInt64, cause: String) {}
+        func changed(_ format: CaptureFormat) {}
+        func ended(_ end: CaptureEnd) {}
+    }
+
+    @Test func aSourceThatWasStoppedStartsAgain() throws {
+        let source = try TestSource(CaptureRequest(part: "", width: 64, height: 64, rate: CaptureRate(1000)))
+        for _ in 0..<2 {
+            let counter = Counter()
+            try source.start(counter)
+            for _ in 0..<12_000 where counter.numbers.withLock({ $0.count < 3 }) { usleep(10_000) }
+            source.stop()
+            #expect(counter.numbers.withLock { $0.prefix(3) } == [0, 1, 2])
+        }
+    }
+
+    @Test func theSecondSignalEndsTheProgram() {
+        var rule = CaptureSignalRule()
+        #expect(rule.take(SIGINT) == .endProgram)
+        rule = CaptureSignalRule()
+        rule.isRecording = true
+        #expect([SIGTERM, SIGHUP, SIGINT].map { rule.take($0) } == [.endRecording, .none, .endProgram])
+        rule = CaptureSignalRule()
+        rule.isRecording = true
+        // A terminal closes; systemd ends what is left.
+        #expect([SIGHUP, SIGHUP, SIGTERM].map { rule.take($0) } == [.endRecording, .none, .none])
+    }
+
+    @Test(arguments: [nil, 1])
+    func theRangeDoesNotDependOnTheColor(primaries: Int?) throws {
+        let format = CaptureFormat(
+            .raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(1, 5), primaries: primaries,
+            transfer: 1, matrix: 1, isFullRange: true)
+        let arguments = try CaptureArguments.parse(["--source", "test", "a.mov"])
+        let settings = CaptureSettings(arguments, format, .nv12)
+        #expect(settings.parameters.properties?["FullRangeVideo"] == .bool(true))
+        #expect(settings.parameters.properties?["ColorPrimaries"] == primaries.map { .int(Int64($0)) })
+        // Of a frame that none follows.
+        #expect(settings.frameDuration == 1_000_000_000)
     }
 
     @Test func namesOfSourcesAreFound() throws {

@@ -77,9 +77,9 @@ package struct CaptureFiles {
     /// Bytes behind the last fragment that was written, and what was written then.
     private var pending: UInt64 = 0
     private var written: UInt64 = 0
+    /// What of the file is in fragments that were written: the rest is lost where its own cannot be.
+    private var settled: (frames: Int, duration: Double) = (0, 0)
     private var lastTime: Int64?
-    /// The file up to the end of its last fragment.
-    private var committed: Report?
     /// The begin of a file, until its sound has come, which is later than the pictures.
     private var waiting: [Packet] = []
     /// The number of the sound's track, and the last packets before those that are written.
@@ -97,7 +97,6 @@ package struct CaptureFiles {
     package private(set) var reports: [Report] = []
     /// Ticks between the two frames that are furthest apart.
     package private(set) var longestGap: Int64 = 0
-    /// Frames in all files.
     package private(set) var frames = 0
 
     package init(_ plan: Plan) { self.plan = plan }
@@ -131,16 +130,17 @@ package struct CaptureFiles {
         if packet.begins { try finishFile(soundEnd: samples(packet.time)) }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
-        let size = UInt64(packet.bytes.count)
-        guard hasRoom(size) else { return false }
-        do throws(MovieError) {
-            try recorder.append(
-                WrittenPacket(
-                    bytes: packet.bytes, time: packet.time - base,
-                    decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
-                to: track)
-        } catch { throw CommandFailure(error) }
-        note(size, in: recorder)
+        if recorder.size != written { (written, pending) = (recorder.size, 0) }
+        pending += UInt64(packet.bytes.count)
+        if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
+            isFull = true
+            return false
+        }
+        try append(
+            WrittenPacket(
+                bytes: packet.bytes, time: packet.time - base,
+                decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
+            to: track, recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -150,19 +150,19 @@ package struct CaptureFiles {
         return true
     }
 
-    /// Whether the file has room for a packet; else it ends before it.
-    private mutating func hasRoom(_ size: UInt64) -> Bool {
-        if let maxSize = plan.maxSize, written + pending + size + overhead > maxSize { isFull = true }
-        return !isFull
+    private mutating func append(
+        _ packet: WrittenPacket, to track: Int, _ recorder: MovieRecorder
+    ) throws(CommandFailure) {
+        let size = recorder.size
+        do throws(MovieError) { try recorder.append(packet, to: track) } catch { throw CommandFailure(error) }
+        // It begins the next fragment where one was written.
+        if recorder.size != size { settle() }
     }
 
-    /// Notes a packet before it is counted: those before it may have been written as a fragment.
-    private mutating func note(_ size: UInt64, in recorder: MovieRecorder) {
-        if recorder.size != written {
-            (written, pending) = (recorder.size, 0)
-            committed = reports.last
-        }
-        pending += size
+    /// Notes that all packets so far are written.
+    private mutating func settle() {
+        guard let report = reports.last else { return }
+        settled = (report.frames, report.duration)
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
@@ -179,7 +179,7 @@ package struct CaptureFiles {
             let track = try created.addVideo(settings)
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
-            committed = nil
+            settled = (0, 0)
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -197,46 +197,37 @@ package struct CaptureFiles {
 
     /// Ends the file that is being written, if there is one.
     package mutating func finish() throws(CommandFailure) {
-        do throws(CommandFailure) {
-            if !waiting.isEmpty { _ = try release(isSoundLate: true) }
-        } catch {
-            // The file is finished all the same.
-            try? finishFile(soundEnd: soundEnd)
-            throw error
+        var failure: CommandFailure?
+        if !waiting.isEmpty {
+            do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }
         }
-        try finishFile(soundEnd: soundEnd)
+        // What was written before a failure is kept.
+        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd) } catch { failure = failure ?? error }
+        if let failure { throw failure }
     }
 
     /// - Parameter soundEnd: where the file's sound ends, in samples of the recording.
     private mutating func finishFile(soundEnd: Int64?) throws(CommandFailure) {
         guard let recorder else { return }
         self.recorder = nil
-        defer {
-            var status = stat()
-            if let last = reports.indices.last, stat(FileName.bytes(reports[last].file), &status) == 0 {
-                reports[last].bytes = UInt64(max(0, status.st_size))
-            }
-        }
         var failure: MovieError?
-        do throws(MovieError) { try recorder.flush() } catch {
-            failure = error
-            leaveOutFragment()
-        }
-        // What ends the file may fail because nothing was written.
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {
                 try recorder.end(track: soundTrack, at: max(0, soundEnd - samples(base)))
             }
-            try recorder.finish()
-        } catch { failure = failure ?? error }
+            // Before the end, which says of no failure whether the last fragment is in the file.
+            try recorder.flush()
+            settle()
+        } catch { failure = error }
+        do throws(MovieError) { try recorder.finish() } catch { failure = failure ?? error }
+        var report = reports.removeLast()
+        frames -= report.frames - settled.frames
+        (report.frames, report.duration) = settled
+        var status = stat()
+        if stat(FileName.bytes(report.file), &status) == 0 { report.bytes = UInt64(max(0, status.st_size)) }
+        // A file without frames was removed.
+        if report.frames > 0 { reports.append(report) }
         if let failure { throw CommandFailure(failure) }
-    }
-
-    /// Counts only what is in the file where its last fragment is not; without a fragment there is no file.
-    private mutating func leaveOutFragment() {
-        let last = reports.removeLast()
-        frames -= last.frames - (committed?.frames ?? 0)
-        if let committed { reports.append(committed) }
     }
 }
 
@@ -281,10 +272,13 @@ extension CaptureFiles {
         moved.decodeTime -= samples(base)
         // A track without sound in its first fragment begins with the movie.
         if isSoundLate, moved.time < 0 { return true }
-        let size = UInt64(sound.bytes.count)
-        guard hasRoom(size) else { return false }
-        do throws(MovieError) { try recorder.append(moved, to: soundTrack) } catch { throw CommandFailure(error) }
-        note(size, in: recorder)
+        if recorder.size != written { (written, pending) = (recorder.size, 0) }
+        pending += UInt64(sound.bytes.count)
+        if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
+            isFull = true
+            return false
+        }
+        try append(moved, to: soundTrack, recorder)
         return true
     }
 }

@@ -23,23 +23,23 @@ package final class CaptureJob {
     private let sound: CaptureSound?
     private let copy: FrameCopy
     private let plan: CaptureFiles.Plan
-    private let signals: SignalFD
+    private let signals: CaptureSignals
     private let epoll: Epoll
     private var settings: CaptureSettings
     private var receipt: CaptureReceipt
 
-    /// Signals of the terminal and of systemd.
-    static let signals = [SIGINT, SIGTERM, SIGHUP]
-
-    /// Opens the source and looks whether the file can be written.
+    /// Looks whether the file can be written, and opens the source.
     package init(_ arguments: CaptureArguments, kinds: [CaptureKind], sound kind: CaptureSoundKind?) throws {
         // First, so that no thread takes a signal.
-        signals = try SignalFD(Self.signals)
+        signals = try CaptureSignals()
         epoll = try Epoll()
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         self.arguments = arguments
+        var plan = CaptureFiles.Plan(
+            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
+            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
+        try Self.check(plan)
         (name, source) = try Self.source(arguments, kinds)
-        let file = arguments.file ?? ""
         let format = source.format
         guard let copy = FrameCopy(format) else {
             throw CommandFailure(.badInput, "the frames of \(name) have a format that is not recorded")
@@ -47,12 +47,9 @@ package final class CaptureJob {
         self.copy = copy
         settings = CaptureSettings(arguments, format, copy.format)
         sound = try CaptureSound(arguments, kind, test: (source as? TestSource)?.sound)
-        plan = CaptureFiles.Plan(
-            path: file, replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
-            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: settings.color,
-            sound: sound?.track.settings)
+        (plan.color, plan.sound) = (settings.color, sound?.track.settings)
+        self.plan = plan
         receipt = CaptureReceipt(source: name, format)
-        try Self.check(plan)
     }
 
     private static func source(
@@ -90,7 +87,6 @@ package final class CaptureJob {
         if !settings.hasSpeed, arguments.hardware != .require {
             settings.preset = try trial.run(daemon, settings)
         }
-        if try signals.next() != nil { throw CommandFailure.interrupted }
         let session = try settings.session(daemon)
         defer { session.invalidate() }
         announce(session, trial)
@@ -102,7 +98,8 @@ package final class CaptureJob {
         let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
-        let end = record(recording)
+        signals.beginRecording()
+        let end = record(recording, session.fileDescriptor)
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
@@ -112,29 +109,34 @@ package final class CaptureJob {
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
-    private func record(_ recording: CaptureRecording) -> End {
+    private func record(_ recording: CaptureRecording, _ session: Int32) -> End {
         do {
             try recording.prepare()
             try sound?.start()
             try source.start(recording.queue)
-            recording.start()
         } catch {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
         Console.note("recording; Ctrl-C ends it")
         var end: End?
+        var isReceiving = true
         do {
             while end == nil {
+                // Packets that stay in the session would end every wait at once.
+                if isReceiving != recording.isReceiving {
+                    isReceiving.toggle()
+                    try epoll.modify(session, token: 2, events: isReceiving ? .readable : [])
+                }
                 _ = try epoll.wait(until: recording.deadline)
                 recording.queue.wake.clear()
-                if try signals.next() != nil { end = .signal }
+                if signals.hasRequest { end = .signal }
                 try recording.step()
                 end = end ?? recording.end
             }
         } catch { end = .failure(CommandFailure(error)) }
         source.stop()
-        do { if recording.isCoding { try recording.drain { try self.isSignaled() } } } catch {
+        do { if recording.isCoding { try recording.drain() } } catch {
             // What ended the recording is what is reported.
             if case .failure = end {} else { end = .failure(CommandFailure(error)) }
         }
@@ -142,12 +144,6 @@ package final class CaptureJob {
             if case .failure = end {} else { end = .failure(error) }
         }
         return end ?? .signal
-    }
-
-    /// Whether a second signal asks to end at once: the file is as after a crash.
-    private func isSignaled() throws -> Bool {
-        if try signals.next() != nil { _exit(130) }
-        return false
     }
 
     private func announce(_ session: CompressionSession, _ trial: CaptureTrial) {

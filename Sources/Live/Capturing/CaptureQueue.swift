@@ -40,7 +40,8 @@ package final class CaptureQueue: CaptureSink {
         /// CLOCK_MONOTONIC of the first frame, and of the last that was taken.
         var origin: UInt64?
         var last: UInt64 = 0
-        var lastArrival: UInt64 = 0
+        /// Whether the last that was taken is a repeated frame.
+        var isRepeat = false
         var sequence: UInt64?
         /// Of frames since the rate was halved last.
         var arrived: UInt64 = 0
@@ -48,12 +49,30 @@ package final class CaptureQueue: CaptureSink {
         var recent = RecentDrops()
         /// The slot of the last frame, held once more for `repeatLast`.
         var kept: FramePool.Slot?
+        /// Whether that frame was dropped, so that the slot belongs to nothing else and no file has its picture.
+        var isKeptDropped = false
+    }
+
+    /// What becomes of a frame.
+    private enum Admission {
+        case sent(FramePool.Slot, time: UInt64)
+        /// Dropped, though copied for `repeatLast`.
+        case kept(FramePool.Slot)
     }
 
     /// The most frames that wait.
     package static let depth = 12
-    /// Bytes of the pool at most, beside two slots.
+    /// Bytes of a pool at most, beside the fewest slots.
     private static let greatestPool = 512 << 20
+    /// Nanoseconds between two frames: a tick of the file's clock at least.
+    private static let shortestStep: UInt64 = 100_000
+    /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
+    private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
+
+    /// Slots of a pool: as many as are wanted, or as its memory may have.
+    package static func slotCount(_ size: Int, wanted: Int, fewest: Int = 2) -> Int {
+        min(wanted, max(fewest, greatestPool / max(1, size)))
+    }
 
     package let pool: FramePool
     package let format: CaptureFormat
@@ -72,8 +91,11 @@ package final class CaptureQueue: CaptureSink {
         _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?
     ) throws(SystemError) {
         (self.format, self.copy, self.limit) = (format, copy, limit)
-        let most = max(2, Self.greatestPool / copy.slotSize)
-        pool = try FramePool(slotSize: copy.slotSize, slotCount: min(Self.depth + held, most))
+        // Where frames are repeated, one is kept, and a slot is spare for one that is dropped.
+        let kept = format.rate == nil ? 2 : 0
+        pool = try FramePool(
+            slotSize: copy.slotSize,
+            slotCount: Self.slotCount(copy.slotSize, wanted: Self.depth + held + kept, fewest: 2 + kept))
         wake = try EventFD()
         period = format.rate.map { 1 / $0.perSecond } ?? 0
     }
@@ -82,8 +104,6 @@ package final class CaptureQueue: CaptureSink {
     package var end: End? { state.withLock { $0.end } }
     /// CLOCK_MONOTONIC of the first frame; nil before it.
     package var origin: UInt64? { state.withLock { $0.origin } }
-    /// When the last frame arrived; 0 before the first.
-    package var lastArrival: UInt64 { state.withLock { $0.lastArrival } }
 
     /// The next frame to encode, in order.
     package func next() -> Frame? { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() } }
@@ -108,27 +128,53 @@ package final class CaptureQueue: CaptureSink {
     }
 
     package func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {
-        let arrival = MonotonicTime.now.nanoseconds
-        guard let (slot, taken) = admit(planes, at: time, arrival, sequence) else { return }
-        copy.copy(planes, to: pool.bytes(of: slot))
-        state.withLock { state in
-            if format.rate == nil {
-                if let kept = state.kept { pool.release(kept) }
-                pool.hold(slot)
-                state.kept = slot
-            }
-            state.waiting.append(Frame(slot: slot, time: taken))
-        }
-        wake.signal()
+        frame(planes, at: time, sequence: sequence, arrival: MonotonicTime.now.nanoseconds)
     }
 
-    /// Counts a frame; its slot and its time in the recording, or nil for one that is dropped.
+    /// A frame that arrives at a time of CLOCK_MONOTONIC, in nanoseconds.
+    package func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?, arrival: UInt64) {
+        switch admit(planes, at: time, arrival, sequence) {
+        case nil: break
+        case .kept(let slot):
+            copy.copy(planes, to: pool.bytes(of: slot))
+            state.withLock { keep(&$0, slot, isDropped: true) }
+        case .sent(let slot, let time):
+            copy.copy(planes, to: pool.bytes(of: slot))
+            state.withLock { state in
+                if format.rate == nil {
+                    pool.hold(slot)
+                    keep(&state, slot, isDropped: false)
+                }
+                state.waiting.append(Frame(slot: slot, time: time))
+            }
+            wake.signal()
+        }
+    }
+
+    private func keep(_ state: inout State, _ slot: FramePool.Slot, isDropped: Bool) {
+        if let earlier = state.kept { pool.release(earlier) }
+        (state.kept, state.isKeptDropped) = (slot, isDropped)
+    }
+
+    /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
+    private func keepDropped(_ state: inout State) -> Admission? {
+        guard format.rate == nil, state.origin != nil else { return nil }
+        if state.isKeptDropped, let slot = state.kept {
+            state.kept = nil
+            return .kept(slot)
+        }
+        return pool.acquire().map { .kept($0) }
+    }
+
+    /// Counts a frame, and finds what becomes of it; nil for one that is dropped.
     private func admit(
         _ planes: [CapturePlane], at stated: UInt64, _ arrival: UInt64, _ sequence: UInt64?
-    ) -> (FramePool.Slot, UInt64)? {
+    ) -> Admission? {
         state.withLock { state in
             guard state.end == nil else { return nil }
-            let time = Self.plausible(stated, arrival)
+            var time = Self.plausible(stated, arrival)
+            // A frame has a time before its arrival, and the last one may have been repeated meanwhile.
+            if state.isRepeat { time = max(time, state.last + Self.shortestStep) }
             let origin = state.origin ?? time
             let seconds = Double(Int64(bitPattern: time &- origin)) / 1e9
             if let limit, time > origin, time - origin >= limit {
@@ -137,29 +183,28 @@ package final class CaptureQueue: CaptureSink {
                 return nil
             }
             noteGap(&state, sequence, at: seconds)
-            state.lastArrival = arrival
             state.counts.captured += 1
             guard copy.fits(planes) else {
                 state.counts.log.add(1, at: max(0, seconds), .damaged, period: period)
                 return nil
             }
-            // A tick of the file's clock at least.
-            guard state.origin == nil || time >= state.last + 100_000 else {
+            guard state.origin == nil || time >= state.last + Self.shortestStep else {
                 state.counts.log.add(1, at: max(0, seconds), .clock, period: period)
-                return nil
+                return keepDropped(&state)
             }
             state.arrived += 1
             guard (state.arrived - 1) % UInt64(state.divisor) == 0 else {
                 state.counts.log.add(1, at: seconds, .rate, period: period * 2 * Double(state.divisor))
-                return nil
+                return keepDropped(&state)
             }
             state.recent.note(frame: seconds)
-            guard state.waiting.count < Self.depth, let slot = pool.acquire() else {
+            guard state.waiting.count < Self.depth, let slot = pool.acquire(leaving: format.rate == nil ? 1 : 0)
+            else {
                 drop(&state, at: seconds)
-                return nil
+                return keepDropped(&state)
             }
-            (state.origin, state.last) = (origin, time)
-            return (slot, time - origin)
+            (state.origin, state.last, state.isRepeat) = (origin, time, false)
+            return .sent(slot, time: time - origin)
         }
     }
 
@@ -192,15 +237,21 @@ package final class CaptureQueue: CaptureSink {
         state.counts.halvings.append((seconds, state.divisor))
     }
 
-    /// Sends the last frame once more: a source that sends only what changes has nothing else.
-    /// - Parameter time: nanoseconds of CLOCK_MONOTONIC.
-    package func repeatLast(at time: UInt64) {
+    /// Sends the last frame once more where nothing has come for a second: a source that sends only what changes has nothing else.
+    ///
+    /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait.
+    /// - Parameters:
+    ///   - time: nanoseconds of CLOCK_MONOTONIC.
+    ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
+    package func repeatLast(at time: UInt64, isEnd: Bool = false) {
         state.withLock { state in
-            guard let slot = state.kept, let origin = state.origin, time > state.last + 100_000,
-                state.waiting.count < Self.depth
-            else { return }
+            guard let slot = state.kept, let origin = state.origin, state.waiting.isEmpty else { return }
+            let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
+            // A change that no file has is recorded, even if the recording has already ended.
+            let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
+            guard time >= state.last + pause else { return }
             pool.hold(slot)
-            state.last = time
+            (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
             state.counts.repeated += 1
             state.waiting.append(Frame(slot: slot, time: time - origin))
         }

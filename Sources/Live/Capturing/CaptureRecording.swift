@@ -28,15 +28,12 @@ final class CaptureRecording {
     private var lastTime: UInt64 = 0
     private var isFailed = false
     private var isCompleted = false
-    private var startTime = MonotonicTime.now
     private var halvings = 0
     private var lastPTS: Int64 = -1
 
     private static let poolID: UInt32 = 1
-    /// Nanoseconds without a frame after which a source with a rate has failed.
-    private static let patience: UInt64 = 5_000_000_000
-    /// Nanoseconds after which the last frame of a source without a rate is recorded once more.
-    private static let repeatAfter: UInt64 = 1_000_000_000
+    /// Nanoseconds after the duration in which a frame of it may still arrive.
+    private static let longestDelay: UInt64 = 1_000_000_000
 
     init(
         _ session: CompressionSession, _ queue: CaptureQueue, _ writer: CaptureWriter, _ settings: CaptureSettings,
@@ -55,17 +52,15 @@ final class CaptureRecording {
         try session.prepare()
     }
 
-    func start() { startTime = .now }
+    /// Whether `step` takes what the session has: packets wait there while the disk is slow.
+    var isReceiving: Bool { writer.isReady }
 
     /// When `step` has something to do without an event.
-    var deadline: MonotonicTime {
-        // Packets wait in the session while the disk is slow.
-        .now + .milliseconds(writer.isReady ? 250 : 20)
-    }
+    var deadline: MonotonicTime { .now + (isReceiving ? .milliseconds(250) : .milliseconds(20)) }
 
     /// Sends and receives what can be.
     func step() throws {
-        repeatLast()
+        repeatLast(at: .now)
         var isMoving = true
         while isMoving {
             isMoving = try receive()
@@ -97,7 +92,7 @@ final class CaptureRecording {
         guard let sound else { return }
         defer { sound.stop() }
         guard let origin = queue.origin, sent > 0 else { return }
-        let end = origin + lastTime + UInt64(1e9 / settings.rate)
+        let end = origin + lastTime + settings.frameDuration
         let known = end + CaptureSound.hold
         // Its true time is known half a second later.
         while MonotonicTime.now.nanoseconds < known { usleep(20_000) }
@@ -107,11 +102,12 @@ final class CaptureRecording {
         writer.endSound(at: sound.track.duration)
     }
 
-    /// Records the last frame again where the source has sent nothing for a second.
-    private func repeatLast() {
-        guard settings.format.rate == nil, queue.origin != nil else { return }
-        let now = MonotonicTime.now.nanoseconds
-        if let origin = queue.origin, now > origin + lastTime + Self.repeatAfter { queue.repeatLast(at: now) }
+    /// Records the last frame again where the source has sent nothing for a while.
+    private func repeatLast(at now: MonotonicTime, isEnd: Bool = false) {
+        guard settings.format.rate == nil, let origin = queue.origin else { return }
+        // It ends with the duration.
+        let latest = limit.map { origin + $0 - min($0, settings.frameDuration) }
+        queue.repeatLast(at: min(now.nanoseconds, latest ?? .max), isEnd: isEnd)
     }
 
     private func send(_ frame: CaptureQueue.Frame) throws {
@@ -124,7 +120,7 @@ final class CaptureRecording {
             flags = .forceKeyFrame
             cuts.insert(number)
         }
-        let step = Int64((Double(CaptureFiles.timeScale) / settings.rate).rounded())
+        let step = Int64((Double(settings.frameDuration) * Double(CaptureFiles.timeScale) / 1e9).rounded())
         (slots[number], times[number]) = (frame.slot, frame.time)
         sent += 1
         lastTime = frame.time
@@ -189,34 +185,34 @@ final class CaptureRecording {
         case .source(.failed(let reason)): return .failure(CommandFailure(.ioError, reason))
         case nil: break
         }
-        if let limit, let origin = queue.origin, now > origin + limit + Self.repeatAfter { return .duration }
-        let last = max(queue.lastArrival, startTime.nanoseconds)
-        let isSilent = now > last + Self.patience && (settings.format.rate != nil || queue.origin == nil)
-        return isSilent ? .failure(CommandFailure(.ioError, "the source has sent nothing for 5 seconds")) : nil
+        guard let limit, let origin = queue.origin else { return nil }
+        // Where frames come only with changes, none is to be waited for.
+        return now >= origin + limit + (settings.format.rate == nil ? 0 : Self.longestDelay) ? .duration : nil
     }
 
     /// Codes what was taken, after the source has stopped.
-    /// - Parameter isInterrupted: called between events.
-    func drain(_ isInterrupted: () throws -> Bool) throws {
-        if settings.format.rate == nil {
-            queue.repeatLast(at: min(MonotonicTime.now.nanoseconds, (queue.origin ?? 0) + (limit ?? .max / 2)))
-        }
-        var isComplete = false
+    func drain() throws {
+        let end = MonotonicTime.now
+        var (isRepeated, isComplete) = (false, false)
         while !isCompleted {
-            if try isInterrupted() { return }
             let written = writer.state
             if written.failure != nil || written.isFull { return }
+            if !isRepeated, queue.isEmpty {
+                isRepeated = true
+                repeatLast(at: end, isEnd: true)
+            }
             while session.framesInFlight < session.created.maxFramesInFlight, let frame = queue.next() {
                 try send(frame)
             }
-            if !isComplete, queue.isEmpty {
+            if isRepeated, !isComplete, queue.isEmpty {
                 isComplete = true
                 do throws(ClientError) { try session.complete() } catch {
                     isFailed = true
                     throw error
                 }
             }
-            try receive(timeout: .milliseconds(20))
+            if !isReceiving { usleep(20_000) }
+            try receive(timeout: isRepeated ? .milliseconds(20) : .zero)
         }
     }
 

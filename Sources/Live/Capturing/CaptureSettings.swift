@@ -23,6 +23,9 @@ package struct CaptureSettings: Sendable {
     /// Frames per second; 30 for sources without a rate.
     package var rate: Double { format.rate?.perSecond ?? 30 }
 
+    /// Nanoseconds of a frame that none follows: a second at most, however seldom the source means to send one.
+    package var frameDuration: UInt64 { UInt64(min(1, 1 / rate) * 1e9) }
+
     /// Whether the person has chosen how fast the encoder is.
     package var hasSpeed: Bool { asked[.x265Preset] != nil || asked[.prioritizeSpeed] != nil }
 
@@ -51,8 +54,9 @@ package struct CaptureSettings: Sendable {
             properties[.colorPrimaries] = .int(Int64(color.primaries))
             properties[.transferFunction] = .int(Int64(color.transfer))
             properties[.yCbCrMatrix] = .int(Int64(color.matrix))
-            if color.isFullRange == true { properties[.fullRangeVideo] = .bool(true) }
         }
+        // Which does not depend on the color's being known.
+        if pixelFormat.isYCbCr, format.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         let rates: [PropertyKey] = [.averageBitRate, .quality, .qp]
         if !rates.contains(where: { asked[$0] != nil }) {
             let size = ExportPreset.Size(width: format.width, height: format.height)

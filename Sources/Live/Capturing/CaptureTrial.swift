@@ -23,7 +23,7 @@ package struct CaptureTrial {
     package static let margin = 2.0
     /// Seconds for a preset.
     private static let budget = 0.4
-    private static let slots = 8
+    private static let mostSlots = 8
     /// Nanoseconds for a preset, with the encoder's start.
     private static let longest: UInt64 = 2_000_000_000
 
@@ -52,6 +52,7 @@ package struct CaptureTrial {
     private static func speed(_ session: CompressionSession, _ settings: CaptureSettings) throws -> Double {
         let (width, height) = (settings.format.width, settings.format.height)
         let (layout, size) = FrameLayout.packed(settings.pixelFormat, width: width, height: height)
+        let slots = CaptureQueue.slotCount(size, wanted: mostSlots)
         let pool = try FramePool(slotSize: size, slotCount: slots)
         var seed: UInt64 = 1
         for number in 0..<slots {

@@ -48,22 +48,32 @@ package final class CaptureWriter: Sendable {
 
     package var state: Result { result.withLock { $0 } }
 
-    package func configure(_ record: [UInt8]) { _ = messages.push(.configuration(record)) }
+    package func configure(_ record: [UInt8]) { push(.configuration(record)) }
 
     package func append(_ packet: CaptureFiles.Packet) {
         waiting.add(packet.bytes.count, ordering: .relaxed)
-        _ = messages.push(.packet(packet))
+        push(.packet(packet))
     }
 
     /// Writes packets of sound, with the times of the recording in samples.
     package func append(_ sound: [WrittenPacket]) {
         guard !sound.isEmpty else { return }
         waiting.add(sound.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
-        _ = messages.push(.sound(sound))
+        // Sound does not stop while the disk is behind: so there is one message of it at most behind the last packet.
+        push(.sound(sound)) { newest in
+            guard case .sound(let earlier) = newest else { return false }
+            newest = .sound(earlier + sound)
+            return true
+        }
     }
 
     /// States where the recording's sound ends, in samples.
-    package func endSound(at time: Int64) { _ = messages.push(.soundEnd(time)) }
+    package func endSound(at time: Int64) { push(.soundEnd(time)) }
+
+    private func push(_ message: Message, merge: (inout Message) -> Bool = { _ in false }) {
+        guard !messages.push(message, merge: merge) else { return }
+        fail(CommandFailure(.ioError, "the disk is too slow: what was recorded waits, and has no room"))
+    }
 
     /// Writes all that was given, and finishes the file.
     package func finish() -> Result {

@@ -25,6 +25,8 @@ package final class TestSound: CaptureSoundSource {
     }
 
     package func start(_ sink: any CaptureSoundSink) throws(CommandFailure) {
+        stop()
+        stopping.store(false, ordering: .relaxed)
         do throws(SystemError) {
             let started = try Thread.spawn(name: "test-sound") { [self] in run(sink) }
             thread.withLock { $0 = started }

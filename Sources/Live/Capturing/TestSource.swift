@@ -88,6 +88,10 @@ package final class TestSource: CaptureSource {
     }
 
     package func start(_ sink: any CaptureSink) throws(CommandFailure) {
+        stop()
+        stopping.withLock { $0 = false }
+        wake.clear()
+        begin.withLock { $0 = nil }
         do throws(SystemError) {
             let started = try Thread.spawn(name: "test-source") { [self] in run(sink) }
             thread.withLock { $0 = started }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDControlCommands
+internal import HWDTransport
+internal import Synchronization
+
+/// What the signals of a terminal and of systemd ask of a recording.
+package struct CaptureSignalRule: Sendable {
+    package enum Action: Hashable, Sendable {
+        case none
+        /// The recording ends, and the file is finished.
+        case endRecording
+        /// The program ends at once: the file is as after a crash.
+        case endProgram
+    }
+
+    /// Whether there is a recording, whose file is finished before the program ends.
+    package var isRecording = false
+    private var hasEnded = false
+    private var requests = 0
+
+    package init() {}
+
+    package mutating func take(_ signal: Int32) -> Action {
+        guard isRecording else { return .endProgram }
+        // A terminal that closes, and systemd, send SIGHUP beside another signal, or twice.
+        if signal != SIGHUP { requests += 1 }
+        if requests > 1 { return .endProgram }
+        defer { hasEnded = true }
+        return hasEnded ? .none : .endRecording
+    }
+}
+
+/// A thread that waits for signals, so that the second one ends the program whatever it waits for.
+final class CaptureSignals: Sendable {
+    private let signals: SignalFD
+    private let rule = Mutex(CaptureSignalRule())
+    /// Signaled where the recording is to end.
+    private let request: EventFD
+    private let isRequested = Atomic<Bool>(false)
+
+    /// To be created before other threads, which would take the signals.
+    init() throws(SystemError) {
+        signals = try SignalFD([SIGINT, SIGTERM, SIGHUP])
+        request = try EventFD()
+        let epoll = try Epoll()
+        try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
+        // As long as the program.
+        _ = try Thread.spawn(name: "signals") { [self] in
+            while (try? epoll.wait(until: nil)) != nil {
+                while let signal = try? signals.next() { take(signal) }
+            }
+        }
+    }
+
+    /// From now on the first signal ends the recording, and not the program.
+    func beginRecording() { rule.withLock { $0.isRecording = true } }
+
+    /// Whether the recording is to end.
+    var hasRequest: Bool { isRequested.load(ordering: .acquiring) }
+
+    /// Readable from then on.
+    var fileDescriptor: Int32 { request.fileDescriptor }
+
+    private func take(_ signal: Int32) {
+        switch rule.withLock({ $0.take(signal) }) {
+        case .none: break
+        case .endRecording:
+            isRequested.store(true, ordering: .releasing)
+            request.signal()
+        case .endProgram: _exit(CommandFailure.interrupted.exitCode)
+        }
+    }
+}
