@@ -6,7 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md), then the lines of
 and which of them are worse than there by more than the rounds differ. Ends with status 1 where the run's figures are not the table's lines:
 a figure that the table lacks, or a line that was neither measured nor left out for a reason that is printed. Environment:
   QUICK=1        the same lines in about five minutes: shorter clips, fewer rounds
-  WRITE=1        writes the figures into the table, after a run of all parts
+  WRITE=1        writes the figures into the table; parts alone only on the machine that the table names
   BENCH_ROUNDS   interleaved runs of each side (default 5; 2 with QUICK)
   BENCH_SECONDS  minimum length of a run (default 10; 1 with QUICK)
   BENCH_ONLY     only these parts, separated by commas, as the table names them
@@ -30,7 +30,7 @@ import stills
 import starting
 from common import (BIN, QUICK, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, resident, run, short,
                     source, table, timed)
-from figures import FIGURES, machine
+from figures import FIGURES, documented_machine, machine
 
 ONLY = [name for name in os.environ.get("BENCH_ONLY", "").split(",") if name]
 WRITE = os.environ.get("WRITE", "") not in ("", "0")
@@ -357,8 +357,10 @@ def main():
     parts = ONLY or list(PARTS)
     if unknown := [name for name in parts if name not in PARTS]:
         sys.exit(f"BENCH_ONLY: there is no part {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
-    if WRITE and (ONLY or QUICK):
-        sys.exit("WRITE=1 needs a run of all parts that is not quick")
+    if WRITE and QUICK:
+        sys.exit("WRITE=1 needs a run that is not quick")
+    if WRITE and ONLY and machine() != documented_machine():
+        sys.exit(f"WRITE=1 needs a run of all parts here, because the document's figures are of another machine: {documented_machine()}")
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name in parts:
@@ -374,7 +376,7 @@ def main():
     if differences := FIGURES.differences(parts):
         sys.exit("\n".join(differences))
     if WRITE:
-        FIGURES.write(parts, machine())
+        FIGURES.write(machine())
 
 
 main()

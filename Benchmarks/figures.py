@@ -87,11 +87,12 @@ class Figures:
         return next((reason for start, reason in self.reasons.items() if name.startswith(start)), None)
 
     def text(self, parts):
-        """The table's lines of these parts, with the figures of the run."""
+        """The table's lines of these parts, with the figures of the run; a line that the run left out keeps its last result."""
         rows = []
         for name, line in self.lines.items():
             if line.part in parts:
-                cells = self.found[name].cells() if name in self.found else UNMEASURED
+                figure = self.found.get(name, line.figure)
+                cells = figure.cells() if figure else UNMEASURED
                 rows.append((line.part, name, line.peer, *cells, line.goal))
         return table(HEAD, rows)
 
@@ -134,8 +135,8 @@ class Figures:
         return worse + missed + skipped + [f"{known} figures: {known - new} compared with docs/performance.md, {len(worse)} worse; "
                                            f"{new} measured for the first time; {len(missed)} miss their goals; {len(skipped)} left out."]
 
-    def write(self, parts, machine, path=DOCUMENT):
-        """Replaces the document's table, and the line that names the machine.
+    def write(self, machine, path=DOCUMENT):
+        """Replaces the document's table, and the line that names the machine. Lines that the run did not measure keep their results.
 
         >>> import tempfile
         >>> figures = Figures({"time": Line("part", "theirs", None, "≤ 1.1")})
@@ -144,7 +145,7 @@ class Figures:
         ...     _ = file.write("before" + chr(10) + HEADING + chr(10) * 2 + "Machine: none" + chr(10) * 2
         ...                    + Figures(figures.lines).text(["part"]) + chr(10) + "after")
         ...     file.flush()
-        ...     figures.write(["part"], "a computer", file.name)
+        ...     figures.write("a computer", file.name)
         ...     found = lines(file.name)
         ...     with open(file.name) as again: text = again.read()
         >>> found["time"], found["time"].limit()
@@ -156,7 +157,8 @@ class Figures:
             before, heading, after = file.read().partition(HEADING + "\n")
         section, *rest = re.split(r"(?=^## )", after, maxsplit=1, flags=re.MULTILINE)
         section = re.sub(r"^Machine: .*$", lambda _: f"Machine: {machine}", section, flags=re.MULTILINE)
-        section = re.sub(r"(^\|.*\n)+", lambda _: self.text(parts) + "\n", section, count=1, flags=re.MULTILINE)
+        rows = self.text({line.part for line in self.lines.values()}) + "\n"
+        section = re.sub(r"(^\|.*\n)+", lambda _: rows, section, count=1, flags=re.MULTILINE)
         with open(path, "w", encoding="utf-8") as file:
             file.write(before + heading + section + "".join(rest))
 
@@ -169,6 +171,12 @@ def machine():
     except OSError:
         model = None
     return f"{model[1].strip() if model else 'unknown processor'}, {os.cpu_count()} cores"
+
+
+def documented_machine(path=DOCUMENT):
+    """The machine that the document names."""
+    with open(path, encoding="utf-8") as file:
+        return re.search(r"^Machine: (.*)$", file.read().partition(HEADING + "\n")[2], re.MULTILINE)[1]
 
 
 def lines(path=DOCUMENT):
