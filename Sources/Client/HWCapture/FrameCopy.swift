@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 package import HWDModel
 
 /// How a source's frames are copied into slots of a pool.
@@ -24,7 +24,7 @@ package struct FrameCopy: Sendable {
     }
 
     /// The planes' offsets in the pool for a slot.
-    func layout(at offset: Int) -> FrameLayout {
+    package func layout(at offset: Int) -> FrameLayout {
         FrameLayout(
             planes: layout.planes.map { FrameLayout.Plane(offset: $0.offset + UInt64(offset), stride: $0.stride) })
     }
