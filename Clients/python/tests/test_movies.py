@@ -58,7 +58,7 @@ class MovieTests(unittest.TestCase):
         # A key frame each second, with reordered pictures.
         with hwdaemon.CompressionSession(
                 WIDTH, HEIGHT, "nv12", time_base=(1, RATE), daemon=daemon(), MaxKeyFrameInterval=RATE,
-                AllowFrameReordering=True) as session:
+                AllowFrameReordering=True, AllowOpenGOP=False) as session:
             cls.record = session.prepare()
             cls.packets = []
             for number, frame in enumerate(clip(WIDTH, HEIGHT, COUNT)):
@@ -207,10 +207,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         movie = self.start(path)
         for packet in [*self.packets, *more]:
             movie.add(0, packet)
-        # The fragments so far have both, too.
-        movie.flush()
         expected = self.pictures + decode(stream(more))
-        self.assertEqual(pictures(path), expected)
         movie.finish()
         self.assertEqual(pictures(path), expected)
         self.assertEqual(Path(path).read_bytes().count(b"hvc1"), 4)

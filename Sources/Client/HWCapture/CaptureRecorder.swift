@@ -127,7 +127,7 @@ final class CaptureRecorder: Sendable {
             state.counts = state.queue.map { Self.counts($0.counts) } ?? state.counts
             state.queue = nil
             defer { state.waiters = [:] }
-            return state.waiters.values
+            return Array(state.waiters.values)
         }
         for waiter in waiters { waiter.resume() }
     }
