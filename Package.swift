@@ -450,8 +450,8 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: [
-                "HWCapture", "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDModel",
-                "HWDTransport", "HWDWire", "HWMovies", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", "HWDWire",
+                "HWMovies", argumentParser,
             ],
             swiftSettings: common),
         // Replaces functions of the C library.

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import List, Optional, Tuple, Type, Union
 
 from ._core import boxes
-from .bitstream import nal_units, parameter_sets
+from ._core.movie_track import MAX_ENTRY, Track, Waiting, check_record, is_random_access, movie_ticks
 from .errors import refused
 from .metadata import Color
 from .packets import Packet
@@ -23,8 +23,7 @@ _MAX_WAITING = 32 << 20
 _MAX_PACKET = 256 << 20
 #: Samples and fragments of a file, as many as readers take.
 _MAX_SAMPLES, _MAX_FRAGMENTS = 1 << 24, (1 << 20) - 8
-_TIME_BOUND = 1 << 55
-_MAX_TRACKS, _MAX_ENTRY = 16, 1 << 16
+_MAX_TRACKS = 16
 
 
 class MovieRecorder:
@@ -63,7 +62,7 @@ class MovieRecorder:
         self._is_quicktime = container == "mov" if container else self._path.lower().endswith(".mov")
         self._fragment_duration = fragment_duration
         self._lock = threading.RLock()
-        self._tracks: List[_Track] = []
+        self._tracks: List[Track] = []
         self._position = self._sequence = self._samples = 0
         self._head: Optional[Tuple[int, int]] = None
         self._failure: Optional[OSError] = None
@@ -96,14 +95,14 @@ class MovieRecorder:
         - rotation: clockwise, 0, 90, 180 or 270 degrees.
         - extra: more boxes of the sample entry, as they are: mdcv, clli, ….
         """
-        _check_record(record)
+        check_record(record)
         if not 0 < width < 1 << 16 or not 0 < height < 1 << 16:
             raise refused(f"a movie cannot hold pictures of {width}x{height}")
         if rotation not in (0, 90, 180, 270):
             raise refused(f"a track is turned by 0, 90, 180 or 270 degrees, not {rotation}")
-        if len(extra) > _MAX_ENTRY or not boxes.are_boxes(extra):
+        if len(extra) > MAX_ENTRY or not boxes.are_boxes(extra):
             raise refused("the boxes of the sample entry are not whole")
-        track = _Track(True, time_scale, (width, height), rotation, color, extra, self._is_quicktime)
+        track = Track(True, time_scale, (width, height), rotation, color, extra, self._is_quicktime)
         track.change(record)
         return self._add(track)
 
@@ -113,14 +112,14 @@ class MovieRecorder:
         - entry: the sample entry, a box: mp4a with its esds, alac, ….
         - time_scale: ticks per second of its packets' times: the sample rate.
         """
-        if not 36 <= len(entry) <= _MAX_ENTRY or int.from_bytes(entry[:4], "big") != len(entry):
+        if not 36 <= len(entry) <= MAX_ENTRY or int.from_bytes(entry[:4], "big") != len(entry):
             raise refused("a track of sound needs a whole sample entry")
-        track = _Track(False, time_scale, (0, 0), 0, None, b"", self._is_quicktime)
+        track = Track(False, time_scale, (0, 0), 0, None, b"", self._is_quicktime)
         track.entries.append(bytes(entry))
         track.entry = 1
         return self._add(track)
 
-    def _add(self, track: "_Track") -> int:
+    def _add(self, track: Track) -> int:
         if not 0 < track.scale < 1 << 31:
             raise refused("a track needs a time scale above 0")
         with self._lock:
@@ -140,7 +139,7 @@ class MovieRecorder:
 
     def change_format(self, track: int, record: bytes) -> None:
         """The hvcC record of a track's packets that follow, for pictures of the same size."""
-        _check_record(record)
+        check_record(record)
         with self._lock:
             found = self._track(track)
             if not found.is_video:
@@ -175,14 +174,14 @@ class MovieRecorder:
             if not 0 < len(data) <= _MAX_PACKET:
                 raise refused(f"a packet of {len(data)} bytes cannot be written")
             found.check(pts, dts, duration, self._head is not None)
-            is_key = not found.is_video or _is_key(data)
+            is_key = not found.is_video or is_random_access(data)
             if self._samples >= _MAX_SAMPLES or self._sequence >= _MAX_FRAGMENTS:
                 raise OSError(errno.EFBIG, "the movie has as many packets as its readers take", self._path)
             waiting = sum(len(packet.data) for other in self._tracks for packet in other.waiting)
             first = found.waiting[0].dts if found.waiting else dts
             if (dts - first) / found.scale >= self._fragment_duration or waiting + len(data) > _MAX_WAITING:
                 self._write(found, dts)
-            found.waiting.append(_Waiting(bytes(data), pts, dts, duration, is_key))
+            found.waiting.append(Waiting(bytes(data), pts, dts, duration, is_key))
             self._samples += 1
 
     def flush(self) -> None:
@@ -258,7 +257,7 @@ class MovieRecorder:
         if self._failure is not None:
             raise self._failure
 
-    def _track(self, number: int) -> "_Track":
+    def _track(self, number: int) -> Track:
         self._check()
         if not 0 <= number < len(self._tracks):
             raise refused(f"the movie has no track {number}")
@@ -293,10 +292,10 @@ class MovieRecorder:
         written = [track for track in self._tracks if track.sizes]
         scale = written[0].scale
         tracks = [track.finished_box(number + 1, scale) for number, track in enumerate(written)]
-        longest = max(_ticks(track.shown[1], track.scale, scale) for track in written)
+        longest = max(movie_ticks(track.shown[1], track.scale, scale) for track in written)
         return boxes.box("moov", boxes.movie_header(scale, longest, len(tracks) + 1), *tracks)
 
-    def _write(self, next_track: Optional["_Track"], next_time: int) -> None:
+    def _write(self, next_track: Optional[Track], next_time: int) -> None:
         """Writes what waits as a fragment (8.8)."""
         waiting = [track for track in self._tracks if track.waiting]
         if not waiting:
@@ -328,145 +327,3 @@ class MovieRecorder:
         self._head, self._sequence = head, self._sequence + 1
         for track, offset in zip(waiting, offsets):
             track.note(begin + offset)
-
-
-class _Waiting:
-    """A packet that waits for its fragment."""
-
-    __slots__ = ("data", "pts", "dts", "duration", "is_key")
-
-    def __init__(self, data: bytes, pts: int, dts: int, duration: int, is_key: bool) -> None:
-        self.data, self.pts, self.dts, self.duration, self.is_key = data, pts, dts, duration, is_key
-
-
-class _Track:
-    """A track: what waits, and the tables of what is in the file."""
-
-    def __init__(
-            self, is_video: bool, scale: int, size: Tuple[int, int], rotation: int, color: Optional[Color], extra: bytes,
-            is_quicktime: bool) -> None:
-        self.is_video, self.scale, self._size, self._rotation = is_video, scale, size, rotation
-        self._color, self._extra, self._is_quicktime = color, extra, is_quicktime
-        self.entries: List[bytes] = []
-        self.entry = 0
-        self.waiting: List[_Waiting] = []
-        #: The decode time at which the media's time line begins, and the first that is shown.
-        self.begin = (0, 0)
-        self.sizes: List[int] = []
-        self.shown = (0, 0)
-        self._sync: List[int] = []
-        self._chunks: List[Tuple[int, int, int]] = []
-        self._durations: boxes.Runs = []
-        self._shifts: boxes.Runs = []
-        self._first = self._last = self._last_duration = 0
-
-    def _entry(self, record: bytes) -> bytes:
-        return boxes.video_entry(record, *self._size, self._color, self._extra, self._is_quicktime)
-
-    def is_current(self, record: bytes) -> bool:
-        return self.entry > 0 and self.entries[self.entry - 1] == self._entry(record)
-
-    def change(self, record: bytes) -> None:
-        entry = self._entry(record)
-        if entry not in self.entries:
-            self.entries.append(entry)
-        self.entry = self.entries.index(entry) + 1
-
-    def check(self, pts: int, dts: int, duration: int, has_head: bool) -> None:
-        if not -_TIME_BOUND <= dts <= pts <= _TIME_BOUND or pts - dts >= 0xFFFFFFFF or not 0 <= duration < 0xFFFFFFFF:
-            raise refused("a packet has times that a movie cannot hold, or is decoded after it is shown")
-        last = self.waiting[-1].dts if self.waiting else self._last if self.sizes else dts
-        if not 0 <= dts - last < 0xFFFFFFFF:
-            raise refused("a packet is decoded before the one written before it, or much later")
-        if has_head and dts < self.begin[0]:
-            raise refused("a track that begins after the first fragment cannot begin before 0")
-
-    def fragment(self, number: int, next_time: Optional[int], offset: int) -> bytes:
-        """`traf` (8.8.6)."""
-        is_shifted = any(packet.pts != packet.dts for packet in self.waiting)
-        # Offset, durations, sizes, flags, and composition times where they differ.
-        run = [boxes.words(0xF01 if is_shifted else 0x701, len(self.waiting), offset)]
-        for index, packet in enumerate(self.waiting):
-            following = self.waiting[index + 1].dts if index + 1 < len(self.waiting) else next_time
-            duration = packet.duration if following is None else following - packet.dts
-            run.append(boxes.words(duration, len(packet.data), 0x2000000 if packet.is_key else 0x1010000))
-            if is_shifted:
-                run.append(boxes.words(packet.pts - packet.dts))
-        time = (self.waiting[0].dts - self.begin[0]).to_bytes(8, "big")
-        return boxes.box(
-            "traf", boxes.box("tfhd", boxes.words(0x20002, number, self.entry)), boxes.box("tfdt", boxes.words(1 << 24), time),
-            boxes.box("trun", *run))
-
-    def note(self, offset: int) -> None:
-        """Adds the rows of the packets that are in the file, from a byte of it on."""
-        self._chunks.append((offset, len(self.waiting), self.entry))
-        for packet in self.waiting:
-            if self.sizes:
-                boxes.add_run(self._durations, packet.dts - self._last)
-                self.shown = (min(self.shown[0], packet.pts), max(self.shown[1], packet.pts + packet.duration))
-            else:
-                self._first, self.shown = packet.dts, (packet.pts, packet.pts + packet.duration)
-            self._last, self._last_duration = packet.dts, packet.duration
-            boxes.add_run(self._shifts, packet.pts - packet.dts)
-            self.sizes.append(len(packet.data))
-            if packet.is_key:
-                self._sync.append(len(self.sizes))
-        self.waiting = []
-
-    def _box(self, number: int, duration: int, media_duration: int, edits: List[Tuple[int, int]], table: bytes) -> bytes:
-        return boxes.track(
-            number, is_video=self.is_video, is_quicktime=self._is_quicktime, scale=self.scale, size=self._size,
-            rotation=self._rotation, duration=duration, media_duration=media_duration, edits=edits,
-            table=boxes.box("stbl", boxes.description(self.entries), table))
-
-    def open_box(self, number: int, scale: int) -> bytes:
-        """`trak` before the first fragment: without samples."""
-        shown = max(0, self.begin[1])
-        delay = _ticks(shown, self.scale, scale)
-        empty = boxes.box("stsz", boxes.words(0, 0, 0))
-        table = boxes.run_table("stts", []) + boxes.run_table("stsc", []) + empty + boxes.run_table("stco", [])
-        return self._box(number, 0, 0, [(delay, -1)] * (delay > 0) + [(0, shown - self.begin[0])], table)
-
-    def finished_box(self, number: int, scale: int) -> bytes:
-        """`trak` of the finished file."""
-        begin = max(0, self.shown[0])
-        duration = _ticks(self.shown[1], self.scale, scale)
-        delay = min(duration, _ticks(begin, self.scale, scale))
-        durations = list(self._durations)
-        boxes.add_run(durations, self._last_duration)
-        table = boxes.run_table("stts", durations)
-        if any(shift for _, shift in self._shifts):
-            table += boxes.run_table("ctts", self._shifts)
-        if self.is_video and len(self._sync) < len(self.sizes):
-            table += boxes.box("stss", boxes.words(0, len(self._sync), *self._sync))
-        table += boxes.chunk_tables(self._chunks, self.sizes)
-        edits = [(delay, -1)] * (delay > 0) + [(duration - delay, begin - self._first)]
-        return self._box(number, duration, self._last - self._first + self._last_duration, edits, table)
-
-
-def _ticks(ticks: int, scale: int, other: int) -> int:
-    """Ticks of a track as ticks of its movie, rounded to the nearest."""
-    return (max(0, ticks) * other + scale // 2) // scale
-
-
-def _check_record(record: bytes) -> None:
-    try:
-        parameter_sets(record)
-    except ValueError as error:
-        raise refused(str(error)) from None
-    if record[21] & 3 != 3 or len(record) > _MAX_ENTRY:
-        raise refused("the lengths of NAL units need 4 bytes")
-
-
-def _is_key(data: bytes) -> bool:
-    """Whether the picture of a packet is a random access picture (H.265, table 7-1)."""
-    try:
-        units = list(nal_units(data))
-    except ValueError as error:
-        raise refused(str(error)) from None
-    # The slices of the base layer.
-    kinds = [unit[0] >> 1 & 63 for unit in units if len(unit) >= 2 and (unit[0] & 1) << 5 | unit[1] >> 3 == 0]
-    slices = [kind for kind in kinds if kind < 32]
-    if not slices or any(len(unit) < 2 for unit in units):
-        raise refused("a packet has no HEVC picture in NAL units behind lengths of 4 bytes")
-    return 16 <= slices[0] <= 23

@@ -15,7 +15,7 @@ from pathlib import Path
 import hwdaemon
 from hwdaemon import BT709, MovieRecorder, ParameterError
 
-from .support import PROGRAMS, clip, daemon, decode, ffmpeg, stream
+from ..support import PROGRAMS, clip, daemon, decode, ffmpeg, stream
 
 WIDTH, HEIGHT, RATE = 160, 96, 30
 COUNT = 75
