@@ -59,9 +59,9 @@ private final class GrayFrames: Sendable {
 }
 
 struct RecordingTests {
-    private func options() -> CaptureSession.Options {
+    private func fast() -> CaptureSession.Options {
         var options = CaptureSession.Options()
-        options.properties = ["Quality": .double(0.95), "X265Preset": .string("ultrafast")]
+        options.properties = [.quality: .double(0.95), .x265Preset: .string("ultrafast")]
         return options
     }
 
@@ -92,7 +92,7 @@ struct RecordingTests {
         let frames = GrayFrames()
         let path = "\(service.folder)/app.mov"
         #expect(!frames.feed.send([], at: CaptureFeed.now))
-        let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, options())
+        let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, fast())
         frames.send(0..<40)
         #expect(session.counts.captured == 40)
         #expect(session.receipt == nil)
@@ -114,7 +114,7 @@ struct RecordingTests {
         let service = try PrivateService()
         let frames = GrayFrames()
         let session = try await CaptureSession.start(
-            service.daemon, frames.feed, to: "\(service.folder)/killed.mp4", options())
+            service.daemon, frames.feed, to: "\(service.folder)/killed.mp4", fast())
         frames.send(0..<20)
         #expect(try service.killWorkers("ompression") == 1)
         frames.send(20..<45)
@@ -126,8 +126,8 @@ struct RecordingTests {
     @Test func theTrialChoosesAPreset() async throws {
         let service = try PrivateService()
         let frames = GrayFrames()
-        var options = options()
-        options.properties["X265Preset"] = nil
+        var options = fast()
+        options.properties[.x265Preset] = nil
         let session = try await CaptureSession.start(
             service.daemon, frames.feed, to: "\(service.folder)/preset.mov", options)
         frames.send(0..<3)
@@ -139,7 +139,7 @@ struct RecordingTests {
         for end in [CaptureEnd.finished, .gone("the camera was unplugged"), .failed("the camera is broken")] {
             let frames = GrayFrames()
             let path = "\(service.folder)/source.mov"
-            var options = options()
+            var options = fast()
             options.replaces = true
             let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, options)
             frames.send(0..<10)
@@ -167,7 +167,7 @@ struct RecordingTests {
         let service = try PrivateService()
         let source = ChangingSource()
         let session = try await CaptureSession.start(
-            service.daemon, source, to: "\(service.folder)/changed.mov", options())
+            service.daemon, source, to: "\(service.folder)/changed.mov", fast())
         source.run()
         let receipt = try await session.waitUntilEnd()
         guard case .source(let reason) = receipt.end else {
@@ -181,7 +181,7 @@ struct RecordingTests {
     @Test func aDurationEndsIt() async throws {
         let service = try PrivateService()
         let frames = GrayFrames()
-        var options = options()
+        var options = fast()
         options.duration = .milliseconds(400)
         let session = try await CaptureSession.start(
             service.daemon, frames.feed, to: "\(service.folder)/duration.mov", options)
@@ -200,7 +200,7 @@ struct RecordingTests {
         func failure(
             _ format: CaptureFormat, _ path: String, _ change: (inout CaptureSession.Options) -> Void = { _ in }
         ) async -> CaptureError? {
-            var options = options()
+            var options = fast()
             change(&options)
             do throws(CaptureError) {
                 _ = try await CaptureSession.start(service.daemon, CaptureFeed(format), to: path, options)
@@ -222,12 +222,12 @@ struct RecordingTests {
         #expect(FileManager.default.createFile(atPath: path, contents: Data("old".utf8)))
         #expect(await failure(good, path)?.code == .file(.cannotCreate))
         let required = await failure(good, "\(service.folder)/other.mov") {
-            $0.encoderSpecification = ["RequireHardwareAcceleratedVideoEncoder": .bool(true)]
+            $0.encoderSpecification = [.requireHardware: .bool(true)]
         }
         #expect(required?.code == .session(.session(.couldNotFindVideoEncoder)))
         #expect(required?.exitStatus == .unavailable)
         // What is replaced stays until there is a frame.
-        var options = options()
+        var options = fast()
         options.replaces = true
         let session = try await CaptureSession.start(service.daemon, GrayFrames().feed, to: path, options)
         let error = await #expect(throws: CaptureError.self) { try await session.stop() }
@@ -240,7 +240,7 @@ struct RecordingTests {
         let service = try PrivateService()
         let frames = GrayFrames()
         let session = try await CaptureSession.start(
-            service.daemon, frames.feed, to: "\(service.folder)/canceled.mov", options())
+            service.daemon, frames.feed, to: "\(service.folder)/canceled.mov", fast())
         let waiter = Task { try await session.waitUntilEnd() }
         frames.send(0..<5)
         waiter.cancel()
@@ -254,7 +254,7 @@ struct RecordingTests {
         let frames = GrayFrames()
         let path = "\(service.folder)/dropped.mov"
         do {
-            let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, options())
+            let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, fast())
             frames.send(0..<10)
             #expect(session.counts.captured == 10)
         }
