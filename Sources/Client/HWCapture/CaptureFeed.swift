@@ -49,6 +49,7 @@ public final class CaptureFeed: CaptureSource {
     /// States that frames were lost before they could be sent, for the receipt.
     ///
     /// - Parameters:
+    ///   - count: the number of frames.
     ///   - time: of the first, in nanoseconds of CLOCK_MONOTONIC.
     ///   - cause: a word for the receipt.
     public func lose(_ count: Int, at time: UInt64 = CaptureFeed.now, cause: String) {

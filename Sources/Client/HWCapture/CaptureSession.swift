@@ -24,6 +24,7 @@ public final class CaptureSession: Sendable {
     ///   - daemon: of `Daemon.find()`.
     ///   - source: frames of NV12, YU12, P010, I010, AR24, AB24 or AB4H; one whose size or format changes ends the recording.
     ///   - path: a name that ends with .mov is a QuickTime movie, others are MP4.
+    ///   - options: what is asked for; by default a recording until `stop`.
     /// - Throws: `format`, `file`, `session` or `source`; nothing was written.
     public static func start(
         _ daemon: Daemon, _ source: any CaptureSource, to path: String, _ options: Options = Options()

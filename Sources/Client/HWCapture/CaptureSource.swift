@@ -97,6 +97,7 @@ public protocol CaptureSink: AnyObject, Sendable {
     /// A frame, copied before this returns. A frame whose planes are too short for the format is counted as damaged.
     ///
     /// - Parameters:
+    ///   - planes: of the format, in its order.
     ///   - time: when the frame was taken, in nanoseconds of CLOCK_MONOTONIC.
     ///   - sequence: the source's number of the frame, where it counts; the sink finds what is missing between two.
     func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?)
@@ -105,7 +106,10 @@ public protocol CaptureSink: AnyObject, Sendable {
     func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?)
 
     /// Frames that the source knows to be lost or damaged and that no gap of sequence numbers shows.
-    /// - Parameter cause: a word for the receipt: "damaged", "no-buffer" and so on.
+    /// - Parameters:
+    ///   - count: the number of frames.
+    ///   - time: of the first, in nanoseconds of CLOCK_MONOTONIC.
+    ///   - cause: a word for the receipt: "damaged", "no-buffer" and so on.
     func lost(_ count: Int, at time: UInt64, cause: String)
 
     /// The frames that follow have another format.
