@@ -5,10 +5,10 @@ package import HWDModel
 package struct FrameCopy: Sendable {
     /// The samples in the slot.
     package let format: PixelFormat
-    let width: Int
-    let height: Int
+    package let width: Int
+    package let height: Int
     /// The planes from a slot's first byte on, and the bytes of a slot.
-    let layout: FrameLayout
+    package let layout: FrameLayout
     package let slotSize: Int
 
     /// The copy for frames of a format; nil for one that is not recorded.
@@ -30,7 +30,7 @@ package struct FrameCopy: Sendable {
     }
 
     /// Whether the planes hold a whole frame.
-    func fits(_ planes: [CapturePlane]) -> Bool {
+    package func fits(_ planes: [CapturePlane]) -> Bool {
         guard planes.count == format.planeCount else { return false }
         return planes.indices.allSatisfy { number in
             Self.holds(
@@ -46,7 +46,7 @@ package struct FrameCopy: Sendable {
     }
 
     /// Copies a frame whose planes fit.
-    func copy(_ planes: [CapturePlane], to slot: UnsafeMutableRawBufferPointer) {
+    package func copy(_ planes: [CapturePlane], to slot: UnsafeMutableRawBufferPointer) {
         for (number, plane) in planes.enumerated() {
             let target = layout.planes[number]
             let rowBytes = format.rowBytes(plane: number, width: width)
