@@ -4,13 +4,15 @@ import Glibc
 import HWCapture
 import HWClient
 import HWMovies
+import Synchronization
 import Testing
 
 /// Frames of one gray each, whose value is their number, that an app feeds.
 private final class GrayFrames: Sendable {
     static let (width, height) = (64, 64)
     let feed: CaptureFeed
-    private let begin = CaptureFeed.now
+    /// The time of the first frame, which is that at which it is sent.
+    private let begin = Mutex<UInt64?>(nil)
 
     init(rate: CaptureRate? = CaptureRate(25)) {
         feed = CaptureFeed(
@@ -20,10 +22,16 @@ private final class GrayFrames: Sendable {
     }
 
     /// Nanoseconds of a frame's time: 40 ms apart.
-    func time(_ number: Int) -> UInt64 { begin + UInt64(number) * 40_000_000 }
+    private func time(_ number: Int) -> UInt64 {
+        begin.withLock { begin in
+            let first = begin ?? CaptureFeed.now
+            begin = first
+            return first + UInt64(number) * 40_000_000
+        }
+    }
 
-    /// Sends frames, each a moment after the other.
-    func send(_ numbers: Range<Int>) {
+    /// Sends frames, by default each a moment after the other.
+    func send(_ numbers: Range<Int>, waits: Bool = true) {
         let chroma = [UInt8](repeating: 128, count: Self.width * Self.height / 2)
         for number in numbers {
             let luma = [UInt8](repeating: UInt8(16 + 4 * number), count: Self.width * Self.height)
@@ -35,7 +43,7 @@ private final class GrayFrames: Sendable {
                     _ = feed.send(planes, at: time(number), sequence: UInt64(number))
                 }
             }
-            usleep(20_000)
+            if waits { usleep(20_000) }
         }
     }
 
@@ -185,7 +193,8 @@ struct RecordingTests {
         options.duration = .milliseconds(400)
         let session = try await CaptureSession.start(
             service.daemon, frames.feed, to: "\(service.folder)/duration.mov", options)
-        frames.send(0..<15)
+        // Ten have room in the queue.
+        frames.send(0..<15, waits: false)
         let receipt = try await session.waitUntilEnd()
         guard case .duration = receipt.end else {
             Issue.record("it ended by \(receipt.end)")
