@@ -270,7 +270,7 @@ class MovieRecorder:
             view, place = view[count:], place + count
 
     def _append(self, data: bytes, reserve: int) -> None:
-        """Appends bytes, and keeps space behind them on the disk for the movie box; a failure leaves the file as it was."""
+        """Appends bytes where the disk has space for them and `reserve` more, as the movie box needs; a failure leaves the file as it was."""
         try:
             space = os.fstatvfs(self._fd)
             if space.f_blocks and space.f_bavail * space.f_frsize < len(data) + reserve:
