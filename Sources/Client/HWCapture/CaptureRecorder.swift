@@ -164,7 +164,7 @@ final class CaptureRecorder: Sendable {
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
         let queue = try CaptureQueue(format, copy, held: held, limit: limit)
         let frames = try RecordedFrames(
-            session, queue, settings, path: path, replaces: options.replaces, limit: limit)
+            session, queue, settings, copy, path: path, replaces: options.replaces, limit: limit)
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
         do { try source.start(OneFormat(queue)) } catch {

@@ -14,6 +14,7 @@ final class RecordedFrames {
     let queue: CaptureQueue
     private let session: CompressionSession
     private let settings: CaptureSettings
+    private let copy: FrameCopy
     private let path: String
     private let replaces: Bool
     private let limit: UInt64?
@@ -43,10 +44,10 @@ final class RecordedFrames {
 
     /// Opens the encoder, so that the first frame does not wait for it.
     init(
-        _ session: CompressionSession, _ queue: CaptureQueue, _ settings: CaptureSettings, path: String,
-        replaces: Bool, limit: UInt64?
+        _ session: CompressionSession, _ queue: CaptureQueue, _ settings: CaptureSettings, _ copy: FrameCopy,
+        path: String, replaces: Bool, limit: UInt64?
     ) throws(ClientError) {
-        (self.session, self.queue, self.settings) = (session, queue, settings)
+        (self.session, self.queue, self.settings, self.copy) = (session, queue, settings, copy)
         (self.path, self.replaces, self.limit) = (path, replaces, limit)
         try session.addPool(queue.pool, id: Self.poolID, sparing: max(0, session.created.maxFramesHeld ?? 0))
         try session.prepare()
@@ -148,7 +149,7 @@ final class RecordedFrames {
             let step = Int64(settings.frameDuration / 1000 * 9 / 100)
             let coded = EncodeFrame(
                 frameID: sent, pts: last.pts, duration: max(1, step), poolID: Self.poolID,
-                layout: queue.copy.layout(at: frame.slot.offset))
+                layout: copy.layout(at: frame.slot.offset))
             sent += 1
             try asking { () throws(ClientError) in try session.encode(coded) }
             isMoving = true
