@@ -47,6 +47,7 @@ let package = Package(
         .library(name: "HWImages", targets: ["HWImages"]),
         .library(name: "HWMovies", targets: ["HWMovies"]),
         .library(name: "HWOutput", targets: ["HWOutput"]),
+        .library(name: "HWCapture", targets: ["HWCapture"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwctl-play", targets: ["hwctl-play"]),
@@ -186,6 +187,12 @@ let package = Package(
             name: "HWOutput",
             dependencies: ["HWClient", "HWDHEVC", "HWDModel", "HWDTransport", "HWDWire", "HWMovies"],
             path: "Sources/Client/HWOutput", swiftSettings: common),
+        .target(
+            name: "HWCapture",
+            dependencies: [
+                "HWClient", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
+            ],
+            path: "Sources/Client/HWCapture", swiftSettings: common),
 
         // Media files.
         .target(
@@ -307,7 +314,7 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
+                "HWCapture", "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDHEVC",
                 "HWDMetadata",
                 "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
@@ -358,7 +365,9 @@ let package = Package(
         .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
         .testTarget(
             name: "OutputTests",
-            dependencies: ["HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            dependencies: [
+                "HWCapture", "HWClient", "HWMovies", "HWOutput", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+            ],
             swiftSettings: common),
         .testTarget(name: "PolicyTests", dependencies: ["HWDModel", "HWDPolicy"], swiftSettings: common),
         .testTarget(

@@ -39,5 +39,12 @@ let package = Package(
             name: "first-player",
             dependencies: ["HWClient", "HWMovies", "HWOutput"].map { .product(name: $0, package: "hwdaemon") },
             path: "Sources/FirstPlayer", swiftSettings: settings),
+        .executableTarget(
+            name: "first-recorder", dependencies: [.product(name: "HWMovies", package: "hwdaemon")],
+            path: "Sources/FirstRecorder", swiftSettings: settings),
+        .executableTarget(
+            name: "first-recording",
+            dependencies: ["HWCapture", "HWClient"].map { .product(name: $0, package: "hwdaemon") },
+            path: "Sources/FirstRecording", swiftSettings: settings),
     ]
 )

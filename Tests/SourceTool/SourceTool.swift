@@ -71,7 +71,7 @@ struct SourceTool {
             source.format, limit: options["limit"].flatMap(Int.init) ?? .max,
             file: options["out"].flatMap { fopen($0, "wb") })
         printer.printFormat()
-        try source.start(printer)
+        do { try source.start(printer) } catch { throw CommandFailure(error) }
         printer.done.wait()
         source.stop()
         print("stopped")

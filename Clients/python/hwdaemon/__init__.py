@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """HWDaemon's HEVC compression, decompression and pixel-transfer sessions, in pure Python.
 
-`frames` and `write` read and write whole files as arrays, `VideoOutput` gives the frames of a file by display time. `hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
+`frames` and `write` read and write whole files as arrays, `VideoOutput` gives the frames of a file by display time, `MovieRecorder` writes files that survive a crash. `hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
 """
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .errors import (
 from .files import frames, write
 from .images import DMABufFrame, Frame, Image, Picture
 from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
+from .movies import MovieRecorder
 from .output import VideoFrame, VideoOutput
 from .packets import Packet, PacketReport
 from .transfer import TransferSession
@@ -28,7 +29,7 @@ __version__ = "0.2.0"
 
 __all__ = [
     "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "DMABufFrame",
-    "Daemon", "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "OutputCounts", "Packet",
+    "Daemon", "DecompressionSession", "Error", "Frame", "Image", "MovieRecorder", "NotPermitted", "NotRunning", "OutputCounts", "Packet",
     "PacketReport", "ParameterError", "Picture", "PlayMode", "Playability", "Probe", "Rectangle", "SessionEnded",
     "SideData", "StatusError", "Timeout", "TransferSession", "VideoFrame", "VideoOutput", "annex_b",
     "annex_b_parameter_sets", "call", "default_daemon", "frames", "parameter_sets", "playability", "probe", "write",

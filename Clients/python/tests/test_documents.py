@@ -44,6 +44,7 @@ class SampleTests(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             printed = "".join(run("-c", sample, folder=folder) for sample in alone)
             self.assertEqual(frame_count(f"{folder}/gradient.hevc"), 60)
+            self.assertEqual(frame_count(f"{folder}/movie.mov"), 45)
         self.assertIn("org.hwdaemon.encoder.x265", printed)
         self.assertIn("CouldNotFindVideoEncoder -12908", printed)
         self.assertIn("10 packets", printed)

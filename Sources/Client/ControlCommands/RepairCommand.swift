@@ -83,16 +83,5 @@ package struct RepairCommand: ParsableCommand {
 
 extension CommandFailure {
     /// The failure of a movie that is read or written.
-    package init(_ error: MovieError) {
-        let status: ExitStatus =
-            switch error.code {
-            case .truncated, .malformed, .unsupported, .limit: .badInput
-            case .unreadable: .noInput
-            case .inUse: .tryLater
-            case .cannotCreate: .cannotCreate
-            case .io: .ioError
-            case .usage: .software
-            }
-        self.init(status, error.reason)
-    }
+    package init(_ error: MovieError) { self.init(error.exitStatus, error.reason) }
 }

@@ -6,4 +6,5 @@
 @_exported public import struct HWDBoxes.CleanAperture
 @_exported public import struct HWDBoxes.FourCC
 @_exported public import struct HWDHEVC.DecoderConfigurationRecord
+@_exported public import enum HWDModel.ExitStatus
 @_exported public import struct HWDModel.Rational

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import HWDBoxes
+public import HWDModel
 
 /// Why a movie, a track or a packet cannot be read, or a movie cannot be written.
 public struct MovieError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -32,6 +33,18 @@ public struct MovieError: Error, Hashable, Sendable, CustomStringConvertible {
     public init(_ code: Code, _ reason: String) { (self.code, self.reason) = (code, reason) }
 
     public var description: String { reason }
+
+    /// The exit code of a program that ends because of this error.
+    public var exitStatus: ExitStatus {
+        switch code {
+        case .truncated, .malformed, .unsupported, .limit: .badInput
+        case .unreadable: .noInput
+        case .inUse: .tryLater
+        case .cannotCreate: .cannotCreate
+        case .io: .ioError
+        case .usage: .software
+        }
+    }
 }
 
 /// Runs `body` and turns a fault in a box into an error of this module.

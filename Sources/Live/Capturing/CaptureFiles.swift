@@ -65,7 +65,7 @@ package struct CaptureFiles {
     }
 
     /// Ticks a second of all times.
-    package static let timeScale: UInt32 = 90_000
+    package static let timeScale = CaptureSettings.timeScale
 
     private let plan: Plan
     private var number = 0

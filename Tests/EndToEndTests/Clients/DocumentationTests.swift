@@ -11,6 +11,7 @@ import Testing
     private static let catalogue = root.appendingPathComponent("Sources/Client/HWClient/HWClient.docc")
     private static let images = root.appendingPathComponent("Sources/Client/Images/HWImages.docc/HWImages.md")
     private static let output = root.appendingPathComponent("Sources/Client/HWOutput/HWOutput.docc/HWOutput.md")
+    private static let capture = root.appendingPathComponent("Sources/Client/HWCapture/HWCapture.docc/HWCapture.md")
 
     private static func lines(_ file: URL) throws -> [String] {
         try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
@@ -62,14 +63,20 @@ import Testing
         let movie = try Self.samples("Tests/SampleApp/Sources/FirstMovie/FirstMovie.swift")
         let player = try Self.samples("Tests/SampleApp/Sources/FirstPlayer/FirstPlayer.swift")
         #expect(try player.count == 1 && Self.shown(Self.output) == player)
+        let recorder = try Self.samples("Tests/SampleApp/Sources/FirstRecorder/FirstRecorder.swift")
+        let recording = try Self.samples("Tests/SampleApp/Sources/FirstRecording/FirstRecording.swift")
+        #expect(try recording.count == 1 && Self.shown(Self.capture) == recording)
         let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
         #expect(!clients.isEmpty)
         let app = try Self.samples("Tests/SampleApp/Sources/SampleApp/Encode.swift")
         #expect(
             app.count == 1
-                && clients.allSatisfy { (program + photo + movie + player + functions + app).contains($0) })
+                && clients.allSatisfy {
+                    (program + photo + movie + player + recorder + recording + functions + app).contains($0)
+                })
         #expect(clients.contains(program.first ?? "") && clients.contains(photo.first ?? ""))
         #expect(clients.contains(movie.first ?? "") && clients.contains(player.first ?? ""))
+        #expect(clients.contains(recorder.first ?? "") && clients.contains(recording.first ?? ""))
     }
 
     @Test("The statuses in the catalogue are those of the library")

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 package import HWClient
-package import HWDControlCommands
 internal import HWDExport
 package import HWDModel
 package import HWDWire
@@ -8,6 +7,9 @@ package import HWMovies
 
 /// The session of a recording.
 package struct CaptureSettings: Sendable {
+    /// Ticks a second of all times of a recording.
+    package static let timeScale: UInt32 = 90_000
+
     package let format: CaptureFormat
     package let pixelFormat: PixelFormat
     private let specification: [PropertyKey: PropertyValue]
@@ -15,9 +17,15 @@ package struct CaptureSettings: Sendable {
     /// x265's preset that the trial has chosen.
     package var preset: String?
 
-    package init(_ arguments: CaptureArguments, _ format: CaptureFormat, _ pixelFormat: PixelFormat) {
+    /// - Parameters:
+    ///   - specification: of the encoder.
+    ///   - asked: properties that replace those of recordings.
+    package init(
+        _ format: CaptureFormat, _ pixelFormat: PixelFormat, specification: [PropertyKey: PropertyValue],
+        properties asked: [PropertyKey: PropertyValue]
+    ) {
         (self.format, self.pixelFormat) = (format, pixelFormat)
-        (specification, asked) = (arguments.specification, arguments.properties)
+        (self.specification, self.asked) = (specification, asked)
     }
 
     /// Frames per second; 30 for sources without a rate.
@@ -68,7 +76,7 @@ package struct CaptureSettings: Sendable {
         properties.merge(asked) { _, asked in asked }
         return CreateCompressionSession.Parameters(
             width: format.width, height: format.height, pixelFormat: pixelFormat,
-            timeBase: Rational(1, Int32(CaptureFiles.timeScale)) ?? Rational(1),
+            timeBase: Rational(1, Int32(Self.timeScale)) ?? Rational(1),
             encoderSpecification: specification, properties: properties)
     }
 

@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 package import HWDModel
 
 /// How a source's frames are copied into slots of a pool.
 package struct FrameCopy: Sendable {
     /// The samples in the slot.
     package let format: PixelFormat
-    let width: Int
-    let height: Int
+    package let width: Int
+    package let height: Int
     /// The planes from a slot's first byte on, and the bytes of a slot.
-    let layout: FrameLayout
+    package let layout: FrameLayout
     package let slotSize: Int
 
     /// The copy for frames of a format; nil for one that is not recorded.
@@ -24,13 +24,13 @@ package struct FrameCopy: Sendable {
     }
 
     /// The planes' offsets in the pool for a slot.
-    func layout(at offset: Int) -> FrameLayout {
+    package func layout(at offset: Int) -> FrameLayout {
         FrameLayout(
             planes: layout.planes.map { FrameLayout.Plane(offset: $0.offset + UInt64(offset), stride: $0.stride) })
     }
 
     /// Whether the planes hold a whole frame.
-    func fits(_ planes: [CapturePlane]) -> Bool {
+    package func fits(_ planes: [CapturePlane]) -> Bool {
         guard planes.count == format.planeCount else { return false }
         return planes.indices.allSatisfy { number in
             Self.holds(
@@ -46,7 +46,7 @@ package struct FrameCopy: Sendable {
     }
 
     /// Copies a frame whose planes fit.
-    func copy(_ planes: [CapturePlane], to slot: UnsafeMutableRawBufferPointer) {
+    package func copy(_ planes: [CapturePlane], to slot: UnsafeMutableRawBufferPointer) {
         for (number, plane) in planes.enumerated() {
             let target = layout.planes[number]
             let rowBytes = format.rowBytes(plane: number, width: width)

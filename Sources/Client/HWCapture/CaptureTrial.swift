@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 package import HWClient
 internal import HWDModel
 internal import HWDTransport
@@ -62,7 +62,7 @@ package struct CaptureTrial {
         }
         try session.addPool(pool, id: 1, sparing: slots)
         try session.prepare()
-        let step = Int64((Double(CaptureFiles.timeScale) / settings.rate).rounded())
+        let step = Int64((Double(CaptureSettings.timeScale) / settings.rate).rounded())
         // From the first packet on: the encoder's start is not its speed.
         let start = MonotonicTime.now
         var begin: MonotonicTime?

@@ -1,20 +1,31 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// Why a frame is not in the file.
-package enum DropCause: String, Encodable, CaseIterable, Sendable {
-    case queue, rate, source, damaged, clock, end
+public enum DropCause: String, Encodable, CaseIterable, Sendable {
+    /// The encoder or the disk was behind, so that there was no room for it.
+    case queue
+    /// The rate is halved.
+    case rate
+    /// The source lost it, and said so or left a gap in its numbers.
+    case source
+    /// Its planes were too short for its format, or the source said that it is damaged.
+    case damaged
+    /// Its time was not behind that of the frame before.
+    case clock
+    /// It was not coded when the recording ended.
+    case end
 }
 
 /// The frames that were dropped, with times and causes.
-package struct DropLog: Sendable {
+public struct DropLog: Sendable {
     /// Frames that were dropped one after another, for one cause.
-    package struct Drop: Encodable, Hashable, Sendable {
+    public struct Drop: Encodable, Hashable, Sendable {
         /// Seconds of the recording.
-        package var time: Double
-        package var frames: Int
-        package var cause: DropCause
+        public var time: Double
+        public var frames: Int
+        public var cause: DropCause
         /// The source's own word for the cause.
-        package var detail: String?
+        public var detail: String?
 
         /// Frames with the time of the first.
         package init(time: Double, frames: Int, cause: DropCause, detail: String? = nil) {

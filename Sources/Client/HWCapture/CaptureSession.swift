@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+public import HWClient
+
+/// A recording: frames of a source in, HEVC in a .mov or .mp4 out, in real time.
+///
+/// The file has its final name from its first fragment on and plays to within a second of any crash, of the app, the daemon or the
+/// machine; at the end it is finished in place (`MovieRecorder`). The compression session is replayed where its process fails,
+/// and no frame is lost by that. A frame that finds no room, because the encoder or the disk is behind, is dropped before it is
+/// coded; the one before it lasts longer, so that times stay those of the source. `Receipt` has the time and the cause of each.
+///
+/// The source, a camera, a screen or the app itself by `CaptureFeed`, calls on its own thread and never waits. A thread of the
+/// session codes and writes. When the last reference goes, the recording ends as by `stop`, without a wait for it.
+public final class CaptureSession: Sendable {
+    private let recorder: CaptureRecorder
+
+    private init(_ recorder: CaptureRecorder) { self.recorder = recorder }
+
+    deinit { recorder.requestStop() }
+
+    /// Begins a recording; returns when the encoder is open and the source has begun.
+    ///
+    /// The file is created with the first frame, so that `Options.replaces` replaces nothing where there is none.
+    /// - Parameters:
+    ///   - daemon: of `Daemon.find()`.
+    ///   - source: frames of NV12, YU12, P010, I010, AR24, AB24 or AB4H; one whose size or format changes ends the recording.
+    ///   - path: a name that ends with .mov is a QuickTime movie, others are MP4.
+    ///   - options: what is asked for; by default a recording until `stop`.
+    /// - Throws: `format`, `file`, `session` or `source`; nothing was written.
+    public static func start(
+        _ daemon: Daemon, _ source: any CaptureSource, to path: String, _ options: Options = Options()
+    ) async throws(CaptureError) -> CaptureSession {
+        let recorder: CaptureRecorder
+        do { recorder = try CaptureRecorder(daemon, source, path, options) } catch { throw CaptureError(error) }
+        try await recorder.start()
+        return CaptureSession(recorder)
+    }
+
+    /// What happened so far.
+    public var counts: Counts { recorder.counts }
+
+    /// What was recorded, after the end; nil before it, and where there is no file.
+    public var receipt: Receipt? { recorder.receipt }
+
+    /// Ends the recording and returns when the file is finished and on the disk, even where the task is canceled.
+    ///
+    /// May be called again, and after the end.
+    /// - Throws: why the recording failed, or `noFrames`; `receipt` states what is in the file.
+    @discardableResult
+    public func stop() async throws(CaptureError) -> Receipt {
+        recorder.requestStop()
+        await recorder.waitForEnd()
+        return try recorder.result()
+    }
+
+    /// Waits until the recording has ended: by the source, its duration or size, a failure, or `stop` of another task.
+    ///
+    /// - Throws: as `stop`; `CancellationError` where the task is canceled: the recording continues.
+    @discardableResult
+    public func waitUntilEnd() async throws -> Receipt {
+        await recorder.waitForEnd(isCancelable: true)
+        if !recorder.hasEnded { try Task.checkCancellation() }
+        return try recorder.result()
+    }
+}
