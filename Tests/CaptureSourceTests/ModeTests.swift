@@ -109,3 +109,20 @@ import Testing
             isKey([0, 0, 1], .hevc) == nil && isKey([], .h264) == nil && isKey([1, 2, 3, 4, 5, 6], .h264) == nil)
     }
 }
+
+@Suite struct CameraColorTests {
+    private func color(_ colorspace: UInt32, isJPEG: Bool) -> CameraColor {
+        CameraColor(
+            colorspace: colorspace, transfer: 0, encoding: 0, quantization: 0, isRGB: false, isJPEG: isJPEG)
+    }
+
+    /// What JFIF says counts where the driver says nothing (T.871 clause 7), and the driver's word else.
+    @Test func jpegHasAColorWithoutTheDriver() {
+        let stated = color(7, isJPEG: true)
+        #expect(color(0, isJPEG: true) == stated)
+        #expect(stated.matrix == 6 && stated.transfer == 13 && stated.primaries == 1 && stated.isFullRange)
+        #expect(color(3, isJPEG: true).matrix == 1)
+        let raw = color(0, isJPEG: false)
+        #expect(raw.matrix == nil && raw.transfer == nil && raw.primaries == nil && !raw.isFullRange)
+    }
+}

@@ -60,6 +60,8 @@ package final class CaptureQueue: CaptureSink {
         case kept(FramePool.Slot)
     }
 
+    /// A step of a source's numbers that is still a loss of frames, and not another numbering: ten seconds at 1000 a second.
+    package static let longestGap: UInt64 = 10_000
     /// The most frames that wait.
     package static let depth = 12
     /// Bytes of a pool at most, beside the fewest slots.
@@ -216,7 +218,7 @@ package final class CaptureQueue: CaptureSink {
     private func noteGap(_ state: inout State, _ sequence: UInt64?, at seconds: Double) {
         guard let sequence else { return }
         // A number that jumps by more was set anew.
-        if let last = state.sequence, sequence > last + 1, sequence - last < 100_000 {
+        if let last = state.sequence, sequence > last + 1, sequence - last <= Self.longestGap {
             let lost = Int(sequence - last - 1)
             state.counts.captured += lost
             state.counts.log.add(lost, at: max(0, seconds), .source, period: period)
