@@ -307,7 +307,7 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
+                "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
                 "HWDMetadata",
                 "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],
