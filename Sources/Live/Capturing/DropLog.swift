@@ -3,6 +3,7 @@
 /// Why a frame is not in the file.
 package enum DropCause: String, Encodable, CaseIterable, Sendable {
     case queue, rate, source, damaged, clock, end
+    case keyFrame = "key-frame"
 }
 
 /// The frames that were dropped, with times and causes.
