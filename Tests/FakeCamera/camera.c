@@ -38,7 +38,7 @@ static struct {
     bool streams;
     uint32_t number; // of the next frame
     int64_t start;
-    int64_t unplugged; // when that was noticed
+    int64_t unplugged; // when it was
     uint8_t *file;
     size_t file_size, file_at;
 } camera = {.fd = -1};
@@ -291,10 +291,7 @@ static int set(unsigned long request, void *argument) {
 
 static int answer(unsigned long request, void *argument) {
     advance();
-    if (is_unplugged()) {
-        if (!camera.unplugged) camera.unplugged = now();
-        return set_error(ENODEV);
-    }
+    if (is_unplugged()) return camera.unplugged = now(), set_error(ENODEV);
     switch (request) {
     case VIDIOC_REQBUFS: {
         struct v4l2_requestbuffers *a = argument;
@@ -360,11 +357,7 @@ static int open_path(const char *name, const char *path, int flags, mode_t mode)
         if (is_evil("forbidden")) return set_error(EACCES);
         const int64_t away = number_option("away", UINT32_MAX) * 1000000LL;
         if (camera.unplugged && now() < camera.unplugged + away) return set_error(ENOENT);
-        // The same camera, plugged in again.
-        camera.unplugged = 0;
-        camera.streams = false;
-        camera.number = 0;
-        camera.queued = camera.filled = 0;
+        camera.unplugged = camera.number = camera.queued = camera.filled = camera.streams = 0;
         return camera.fd = memfd_create("fake-camera", MFD_CLOEXEC);
     }
     int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);

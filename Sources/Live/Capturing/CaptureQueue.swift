@@ -16,32 +16,6 @@ package final class CaptureQueue: CaptureSink {
         package var stage: Stage
     }
 
-    /// Frames of one format, and the pool that they are copied to.
-    package final class Stage: Sendable {
-        package let format: CaptureFormat
-        package let copy: FrameCopy
-        package let pool: FramePool
-        /// The most frames that wait.
-        fileprivate let depth: Int
-        /// Whether the last frame is held for what repeats it.
-        fileprivate let keepsLast: Bool
-        /// Seconds of a frame; 0 without a rate.
-        fileprivate let period: Double
-
-        fileprivate init(
-            _ format: CaptureFormat, _ copy: FrameCopy, held: Int, depth: Int, isConstant: Bool
-        ) throws(SystemError) {
-            (self.format, self.copy, self.depth) = (format, copy, depth)
-            keepsLast = isConstant || format.rate == nil
-            period = format.rate.map { 1 / $0.perSecond } ?? 0
-            // Where frames are repeated, one is kept, and a slot is spare for one that is dropped.
-            let kept = keepsLast ? 2 : 0
-            pool = try FramePool(
-                slotSize: copy.slotSize,
-                slotCount: CaptureQueue.slotCount(copy.slotSize, wanted: depth + held + kept, fewest: 2 + kept))
-        }
-    }
-
     /// What happened so far.
     package struct Counts: Sendable {
         /// Frames that the source sent, and those that it is known to have lost.
@@ -53,30 +27,6 @@ package final class CaptureQueue: CaptureSink {
         package var repeated = 0
         /// Times without a source, which came back, in seconds.
         package var interruptions: [(time: Double, duration: Double)] = []
-
-        /// Counts the frames that a gap of the source's numbers shows.
-        mutating func noteGap(_ sequence: UInt64?, _ last: inout UInt64?, at seconds: Double, period: Double) {
-            guard let sequence else { return }
-            // A number that jumps by more was set anew.
-            if let last, sequence > last + 1, sequence - last <= CaptureQueue.longestGap {
-                let lost = Int(sequence - last - 1)
-                captured += lost
-                log.add(lost, at: max(0, seconds), .source, period: period)
-            }
-            last = sequence
-        }
-
-        /// Counts frames that the source has reported as lost.
-        mutating func noteLoss(_ count: Int, at seconds: Double, cause: String, period: Double) {
-            let isDamage = cause == DropCause.damaged.rawValue
-            captured += count
-            log.add(
-                count, at: seconds, isDamage ? .damaged : .source, detail: isDamage ? nil : cause, period: period)
-        }
-
-        mutating func noteInterruption(at seconds: Double, seconds duration: Double) {
-            interruptions.append((seconds, duration))
-        }
     }
 
     /// Why no more frames come.
@@ -306,12 +256,9 @@ package final class CaptureQueue: CaptureSink {
             let stage = state.stage
             state.counts.noteGap(sequence, &state.sequence, at: seconds, period: stage.period)
             state.counts.captured += 1
-            guard isPrepared else {
-                state.counts.log.add(1, at: max(0, seconds), .queue, period: stage.period)
-                return nil
-            }
-            guard stage.copy.fits(planes) else {
-                state.counts.log.add(1, at: max(0, seconds), .damaged, period: stage.period)
+            guard isPrepared, stage.copy.fits(planes) else {
+                state.counts.log.add(
+                    1, at: max(0, seconds), isPrepared ? .damaged : .queue, period: stage.period)
                 return nil
             }
             guard state.origin == nil || time >= state.last + Self.shortestStep else {
@@ -417,38 +364,4 @@ package final class CaptureQueue: CaptureSink {
         state.withLock { if $0.end == nil { $0.end = end } }
         wake.signal()
     }
-}
-
-/// The frames of the last 5 seconds, and those that were dropped.
-package struct RecentDrops: Sendable {
-    private var frames: ArraySlice<Double> = []
-    private var drops: ArraySlice<Double> = []
-
-    package static let window = 5.0
-    /// The share of dropped frames above which the rate is halved.
-    package static let share = 0.05
-
-    package init() {}
-
-    package mutating func note(frame time: Double) {
-        frames.append(time)
-        while let first = frames.first, first <= time - Self.window { frames.removeFirst() }
-        while let first = drops.first, first <= time - Self.window { drops.removeFirst() }
-    }
-
-    package mutating func note(drop time: Double) { drops.append(time) }
-
-    /// Whether more than 5 % were dropped.
-    /// - Parameter rate: of the source; a window that has not lasted 5 seconds counts as a whole one.
-    package func isTooMany(rate: Double?) -> Bool {
-        Double(drops.count) > Self.share * max(Double(frames.count), (rate ?? 10) * Self.window)
-    }
-}
-
-extension CaptureRate {
-    /// The number of the frame that is nearest to a time in nanoseconds.
-    func tick(_ time: UInt64) -> UInt64 { UInt64((Double(time) * perSecond / 1e9).rounded()) }
-
-    /// The time of a frame in nanoseconds.
-    func time(_ tick: UInt64) -> UInt64 { UInt64((Double(tick) * 1e9 / perSecond).rounded()) }
 }

@@ -16,7 +16,7 @@ final class CopyRecording: CaptureStream {
     private let segment: UInt64?
     private let limit: UInt64?
     private let frameDuration: UInt64
-    private var stream: CopiedStream
+    private var stream: CodedSamples
     /// Whether what comes depends on frames that are in no file.
     private var needsKeyFrame = true
     private var segmentStart: UInt64 = 0
@@ -37,7 +37,7 @@ final class CopyRecording: CaptureStream {
     ) {
         (self.queue, self.writer, self.sound, self.segment) = (queue, writer, sound, segment)
         (self.limit, self.frameDuration) = (limit, frameDuration)
-        stream = CopiedStream(codec, color: color)
+        stream = CodedSamples(codec, color: color)
     }
 
     var sink: any CaptureSink { queue }
@@ -63,7 +63,7 @@ final class CopyRecording: CaptureStream {
     private func take(_ unit: CopyQueue.Unit) {
         if !unit.isContinuous { needsKeyFrame = true }
         guard !needsKeyFrame || unit.isKeyFrame else { return queue.drop(unit, .keyFrame) }
-        let sample: CopiedStream.Sample
+        let sample: CodedSamples.Sample
         do throws(BitstreamError) { sample = try stream.take(unit.bytes) } catch {
             return queue.drop(unit, error.code == .missingParameterSet && sent == 0 ? .keyFrame : .damaged)
         }

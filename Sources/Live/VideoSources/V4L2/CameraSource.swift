@@ -206,25 +206,10 @@ package final class CameraSource: CaptureSource {
                     return (false, .failed("\(device.path) sends \(what), which cannot be recorded"))
                 }
             case .coded(let codec):
-                if let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) {
-                    let sequence = loop.clock.number(number, bits: 32)
-                    if loop.header.isEmpty {
-                        loop.sink.coded(bytes, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
-                    } else {
-                        (loop.header + bytes).withUnsafeBytes {
-                            loop.sink.coded($0, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
-                        }
-                        loop.header = []
-                    }
-                } else if CapturedUnit.hasParameterSets(bytes, codec),
-                    loop.header.count + bytes.count <= Self.greatestHeader
-                {
-                    loop.header += bytes
-                    // Its number is no frame's.
-                    loop.clock.damaged(number, bits: 32)
-                    return (false, queue(frame.index))
-                } else {
-                    isDamaged = true
+                switch send(bytes, codec, at: time, number, loop) {
+                case .sent: break
+                case .header: return (false, queue(frame.index))
+                case .damaged: isDamaged = true
                 }
             }
         }
@@ -233,6 +218,33 @@ package final class CameraSource: CaptureSource {
             loop.sink.lost(1, at: time, cause: "damaged")
         }
         return (!isDamaged, result ?? queue(frame.index))
+    }
+
+    private enum UnitOutcome { case sent, header, damaged }
+
+    /// Sends an access unit.
+    private func send(
+        _ bytes: UnsafeRawBufferPointer, _ codec: CaptureCodec, at time: UInt64, _ number: UInt64, _ loop: Loop
+    ) -> UnitOutcome {
+        guard let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) else {
+            guard CapturedUnit.hasParameterSets(bytes, codec),
+                loop.header.count + bytes.count <= Self.greatestHeader
+            else { return .damaged }
+            loop.header += bytes
+            // Its number is no frame's.
+            loop.clock.damaged(number, bits: 32)
+            return .header
+        }
+        let sequence = loop.clock.number(number, bits: 32)
+        if loop.header.isEmpty {
+            loop.sink.coded(bytes, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
+        } else {
+            (loop.header + bytes).withUnsafeBytes {
+                loop.sink.coded($0, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
+            }
+            loop.header = []
+        }
+        return .sent
     }
 
     private func queue(_ index: UInt32) -> CaptureEnd? {

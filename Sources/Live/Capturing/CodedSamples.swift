@@ -4,7 +4,7 @@ internal import HWDHEVC
 internal import HWMovies
 
 /// The access units of a source that codes itself, as samples of a movie: parameter sets are in the sample entry alone.
-struct CopiedStream {
+struct CodedSamples {
     /// An access unit as a sample.
     struct Sample {
         /// NAL units behind lengths of 4 bytes.
