@@ -314,7 +314,7 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWCapture", "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDHEVC",
+                "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
                 "HWDMetadata",
                 "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
             ],

@@ -11,9 +11,9 @@ import Testing
     ].map { CameraMode(fourcc: $0, width: $1, height: $2, rate: CaptureRate($3)) }
 
     private func best(
-        _ size: (Int, Int)? = nil, rate: Double = 30, codec: CaptureCodec? = nil
+        _ size: (Int, Int)? = nil, rate: Double = 30, codecs: [CaptureCodec] = [], also other: [CameraMode] = []
     ) -> String? {
-        CameraMode.best(of: webcam, size: size.map { ($0.0, $0.1) }, rate: rate, codec: codec)
+        CameraMode.best(of: webcam + other, size: size.map { ($0.0, $0.1) }, rate: rate, codecs: codecs)
             .map { "\($0.fourcc) \($0.width)x\($0.height) \($0.rate?.numerator ?? 0)" }
     }
 
@@ -24,8 +24,14 @@ import Testing
         #expect(best((640, 480)) == "YUYV 640x480 30")
         #expect(best((1280, 720)) == "MJPG 1280x720 30")
         #expect(best((4000, 2000)) == "MJPG 3840x2160 30")
-        #expect(best(codec: .h264) == "H264 1920x1080 30")
-        #expect(best(codec: .hevc) == nil)
+        #expect(best(codecs: [.h264]) == "H264 1920x1080 30")
+        #expect(best(codecs: [.hevc]) == nil)
+        // HEVC first, where it has the size.
+        let hevc = [(1920, 1080), (640, 480)].map {
+            CameraMode(fourcc: "HEVC", width: $0.0, height: $0.1, rate: CaptureRate(30))
+        }
+        #expect(best(codecs: [.hevc, .h264], also: hevc) == "HEVC 1920x1080 30")
+        #expect(best(codecs: [.hevc, .h264], also: Array(hevc.dropFirst())) == "H264 1920x1080 30")
         #expect(CameraMode.best(of: [], size: nil, rate: 30) == nil)
     }
 }
@@ -72,6 +78,7 @@ import Testing
         }
         #expect(camera(["H264", "MJPG"]).hasPictures && camera(["YUYV"]).hasPictures)
         #expect(!camera(["H264", "HEVC"]).hasPictures && !camera([]).hasPictures)
+        #expect(camera(["H264", "MJPG", "HEVC"]).codecs == [.hevc, .h264] && camera(["MJPG"]).codecs.isEmpty)
     }
 }
 
@@ -107,5 +114,22 @@ import Testing
         #expect(isKey([0, 0, 1, 0x02, 1], .hevc) == false)
         #expect(
             isKey([0, 0, 1], .hevc) == nil && isKey([], .h264) == nil && isKey([1, 2, 3, 4, 5, 6], .h264) == nil)
+    }
+}
+
+@Suite struct CameraColorTests {
+    private func color(_ colorspace: UInt32, isJPEG: Bool) -> CameraColor {
+        CameraColor(
+            colorspace: colorspace, transfer: 0, encoding: 0, quantization: 0, isRGB: false, isJPEG: isJPEG)
+    }
+
+    /// What JFIF says counts where the driver says nothing (T.871 clause 7), and the driver's word else.
+    @Test func jpegHasAColorWithoutTheDriver() {
+        let stated = color(7, isJPEG: true)
+        #expect(color(0, isJPEG: true) == stated)
+        #expect(stated.matrix == 6 && stated.transfer == 13 && stated.primaries == 1 && stated.isFullRange)
+        #expect(color(3, isJPEG: true).matrix == 1)
+        let raw = color(0, isJPEG: false)
+        #expect(raw.matrix == nil && raw.transfer == nil && raw.primaries == nil && !raw.isFullRange)
     }
 }

@@ -31,7 +31,7 @@ struct CaptureFilesTests {
             CaptureFiles.Plan(
                 path: path, replaces: false, isNumbered: false, maxSize: nil, color: nil,
                 sound: SoundTrackSettings(timeScale: 48_000, entry: Box("mp4a", [UInt8](repeating: 0, count: 28)))))
-        try files.configure(Self.configuration)
+        try files.configure(.hevc(Self.configuration, color: nil))
         // They wait for sound; the second one is no picture.
         for (number, bytes) in [Self.picture, []].enumerated() {
             let time = Int64(number) * 3000

@@ -11,8 +11,9 @@ private struct Feed {
     let planes = Planes(64 * 96)
     let begin: UInt64 = 1_000_000_000_000
 
-    init(_ format: CaptureFormat = format, limit: UInt64? = nil) throws {
-        queue = try CaptureQueue(format, try #require(FrameCopy(format)), held: 4, limit: limit)
+    init(_ format: CaptureFormat = format, limit: UInt64? = nil, constant: CaptureRate? = nil) throws {
+        queue = try CaptureQueue(
+            format, try #require(FrameCopy(format)), held: 4, limit: limit, constant: constant)
     }
 
     /// Sends a frame, by default in time; it arrives when it was taken, or later.
@@ -33,8 +34,8 @@ private struct Feed {
     func pictures() -> [[UInt64]] {
         var pictures: [[UInt64]] = []
         while let frame = queue.next() {
-            pictures.append([UInt64(queue.pool.bytes(of: frame.slot)[0]), frame.time / 1_000_000])
-            queue.pool.release(frame.slot)
+            pictures.append([UInt64(frame.stage.pool.bytes(of: frame.slot)[0]), frame.time / 1_000_000])
+            frame.stage.pool.release(frame.slot)
         }
         return pictures
     }
@@ -44,7 +45,7 @@ private struct Feed {
         var times: [UInt64] = []
         while let frame = queue.next() {
             times.append(frame.time)
-            queue.pool.release(frame.slot)
+            frame.stage.pool.release(frame.slot)
         }
         return times
     }
@@ -199,17 +200,110 @@ struct CaptureQueueTests {
         #expect(CaptureQueue.slotCount(size, wanted: wanted) == slots)
     }
 
-    @Test func anotherFormatEndsTheRecording() throws {
+    /// A size of a quarter of the samples.
+    private static let small = CaptureFormat(
+        .raw(pixelFormat: "NV12"), width: 32, height: 32, rate: CaptureRate(100))
+
+    private func sendSmall(_ feed: Feed, _ number: UInt64) {
+        let time = feed.begin + number * 10_000_000
+        feed.queue.frame(
+            [feed.planes.plane(0..<32 * 32, stride: 32), feed.planes.plane(32 * 32..<32 * 48, stride: 32)],
+            at: time, sequence: number, arrival: time)
+    }
+
+    @Test func framesOfAnotherSizeHaveAPoolOfTheirOwn() throws {
         let feed = try Feed()
+        let first = feed.queue.stage
         feed.send(0)
         feed.queue.changed(Feed.format)
-        #expect(feed.queue.end == nil)
+        feed.send(1)
+        #expect(feed.queue.stage === first)
+        feed.queue.changed(Self.small)
+        // None is lost while a session for them is created, which takes longer than the queue's usual depth.
+        for number in 2..<32 as Range<UInt64> { sendSmall(feed, number) }
+        #expect(feed.queue.end == nil && feed.queue.counts.log.total == 0)
+        var frames: [CaptureQueue.Frame] = []
+        while let frame = feed.queue.next() { frames.append(frame) }
+        #expect(frames.map(\.time) == (0..<32).map { $0 * 10_000_000 })
+        #expect(frames.map { $0.stage.format.width } == [64, 64] + Array(repeating: 32, count: 30))
+        #expect(Set(frames.map { ObjectIdentifier($0.stage) }).count == 2)
+        for frame in frames { frame.stage.pool.release(frame.slot) }
+        #expect(
+            feed.queue.pool.freeCount == feed.queue.pool.slotCount && first.pool.freeCount == first.pool.slotCount)
+    }
+
+    /// Each size that waits has memory of its own, which a source cannot make without end.
+    @Test func aThirdSizeWaitsForTheFirst() throws {
+        let feed = try Feed()
+        feed.send(0)
+        feed.queue.changed(Self.small)
+        sendSmall(feed, 1)
+        feed.queue.changed(Feed.format)
+        feed.send(2)
+        #expect(feed.queue.counts.log.counts == [.queue: 1])
+        #expect(feed.take().isEmpty == false)
+        feed.send(3)
+        #expect(feed.take() == [30_000_000])
+        #expect(feed.queue.counts.captured == 4)
+    }
+
+    @Test func aFormatThatIsNotRecordedEndsTheRecording() throws {
+        let feed = try Feed()
+        feed.send(0)
         var other = Feed.format
-        other.width = 128
+        other.content = .raw(pixelFormat: "YUYV")
         feed.queue.changed(other)
         feed.send(1)
         #expect(feed.take() == [0])
         guard case .changed(other) = feed.queue.end else { throw Unexpected() }
+    }
+
+    // MARK: - A constant rate
+
+    /// The numbers of the pictures that a file of 100 frames a second has.
+    private func constant(_ feed: Feed) -> [UInt64] {
+        let pictures = feed.pictures()
+        #expect(pictures.map { $0[1] } == pictures.indices.map { UInt64($0) * 10 })
+        return pictures.map { $0[0] }
+    }
+
+    @Test func whatASlowSourceDoesNotSendIsRepeated() throws {
+        let feed = try Feed(constant: CaptureRate(100))
+        for (number, time) in [(0, 0), (1, 11), (2, 38), (3, 50)] as [(UInt64, UInt64)] {
+            feed.send(number, milliseconds: time)
+        }
+        #expect(constant(feed) == [0, 1, 1, 1, 2, 3])
+        let counts = feed.queue.counts
+        #expect(counts.captured == 4 && counts.repeated == 2 && counts.log.total == 0)
+    }
+
+    @Test func whatAFastSourceSendsIsLeftOutEvenly() throws {
+        let feed = try Feed(constant: CaptureRate(100))
+        for number in 0..<10 as Range<UInt64> { feed.send(number, milliseconds: number * 5) }
+        // 5 ms are nearer to the second picture, which the next would be, too.
+        #expect(constant(feed) == [0, 1, 3, 5, 7, 9])
+        #expect(feed.queue.counts.log.counts == [.rate: 4])
+    }
+
+    @Test func aSourceThatIsSilentIsRepeatedByTheClock() throws {
+        let feed = try Feed(Self.screen, limit: 500_000_000, constant: CaptureRate(100))
+        feed.send(0)
+        feed.repeat(milliseconds: 200)
+        #expect(feed.take() == [0])
+        // A frame may be late by 200 ms.
+        feed.repeat(milliseconds: 250)
+        feed.send(1, milliseconds: 60, late: 195)
+        #expect(feed.pictures() == [[0, 10], [0, 20], [0, 30], [0, 40], [0, 50], [1, 60]])
+        feed.send(2, milliseconds: 61, late: 199)
+        #expect(feed.queue.counts.log.counts == [.rate: 1])
+        feed.repeat(milliseconds: 490, isEnd: true)
+        let rest = feed.pictures()
+        // The picture that was left out is the last one, up to the end.
+        #expect(rest.map { $0[1] } == (7..<50).map { $0 * 10 })
+        #expect(rest.allSatisfy { $0[0] == 2 })
+        let counts = feed.queue.counts
+        #expect(counts.captured == 3 && counts.repeated == 48)
+        #expect(feed.queue.pool.freeCount == feed.queue.pool.slotCount - 1)
     }
 
     private struct Unexpected: Error {}

@@ -136,7 +136,7 @@ struct TestSourceTests {
         #expect(plan.name(1) == "a/talk-001.mov")
         #expect(plan.name(1000) == "a/talk-1000.mov")
         plan.isNumbered = false
-        #expect(plan.name(7) == "a/talk.mov")
+        #expect(plan.name(1) == "a/talk.mov" && plan.name(7) == "a/talk-007.mov")
     }
 
     @Test(arguments: [("500M", 500_000_000), ("4g", 4_000_000_000), ("1.5k", 1500), ("12", 12)])

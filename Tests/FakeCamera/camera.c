@@ -5,7 +5,8 @@
 //
 // FAKE_CAMERA is a list of KEY=VALUE with commas between: path; formats=NV12:YUYV; sizes=640x480:1280x720; rate; frames (then it is
 // silent, or with end=unplug gone); file (one picture after the other, for JPEG split by its markers, for H264 and HEVC by access
-// unit delimiters); paced=1 (by the clock, losing frames for want of a buffer, else as fast as they are taken); drop, error and
+// unit delimiters; those that are lost are passed over; header=1: the first parameter sets in a buffer of their own); away (milliseconds
+// for which it does not open after it was unplugged); paced=1 (by the clock, losing frames for want of a buffer, else as fast as they are taken); drop, error and
 // short: every how many frames one is lost, flagged or cut off; evil: a way to lie, see below.
 #define _GNU_SOURCE
 #include "CHWDFakeCamera.h"
@@ -37,6 +38,7 @@ static struct {
     bool streams;
     uint32_t number; // of the next frame
     int64_t start;
+    int64_t unplugged; // when it was
     uint8_t *file;
     size_t file_size, file_at;
 } camera = {.fd = -1};
@@ -128,6 +130,16 @@ static bool begins(size_t at) {
     return camera.format == V4L2_PIX_FMT_H264 ? (p[4] & 31) == 9 : (p[4] >> 1 & 63) == 35;
 }
 
+// The end of the parameter sets with which a picture of H.264 begins, behind `at` of the file.
+static size_t end_of_header(size_t at, size_t end) {
+    for (size_t i = at + 4; i + 4 < end; i++) {
+        const uint8_t *p = camera.file + i;
+        if (!p[0] && !p[1] && p[2] == 1 && (p[3] & 31) != 7 && (p[3] & 31) != 8) return i - (p[-1] == 0);
+    }
+    return end;
+}
+
+// Copies the next picture of the file, or passes over it.
 static uint32_t copy_of_file(uint8_t *target) {
     char text[TEXT];
     if (!camera.file) {
@@ -143,8 +155,9 @@ static uint32_t copy_of_file(uint8_t *target) {
     if (camera.file_at >= camera.file_size) camera.file_at = 0;
     size_t end = camera.file_at + 1;
     while (end < camera.file_size && !begins(end)) end++;
+    if (target && camera.number == 0 && number_option("header", 0)) end = end_of_header(camera.file_at, end);
     const size_t size = end - camera.file_at;
-    memcpy(target, camera.file + camera.file_at, size);
+    if (target) memcpy(target, camera.file + camera.file_at, size);
     camera.file_at = end;
     return (uint32_t)size;
 }
@@ -164,6 +177,7 @@ static bool is_unplugged(void) {
 // Sends the next frame, if there is a buffer for it.
 static void send_frame(int64_t time) {
     if (is_every("drop")) {
+        if (is_coded(camera.format)) copy_of_file(NULL);
         camera.number++;
         if (has_ended()) return;
     }
@@ -277,7 +291,7 @@ static int set(unsigned long request, void *argument) {
 
 static int answer(unsigned long request, void *argument) {
     advance();
-    if (is_unplugged()) return set_error(ENODEV);
+    if (is_unplugged()) return camera.unplugged = now(), set_error(ENODEV);
     switch (request) {
     case VIDIOC_REQBUFS: {
         struct v4l2_requestbuffers *a = argument;
@@ -341,6 +355,9 @@ static int open_path(const char *name, const char *path, int flags, mode_t mode)
     char text[TEXT];
     if (path && option("path", text) && strcmp(path, text) == 0) {
         if (is_evil("forbidden")) return set_error(EACCES);
+        const int64_t away = number_option("away", UINT32_MAX) * 1000000LL;
+        if (camera.unplugged && now() < camera.unplugged + away) return set_error(ENOENT);
+        camera.unplugged = camera.number = camera.queued = camera.filled = camera.streams = 0;
         return camera.fd = memfd_create("fake-camera", MFD_CLOEXEC);
     }
     int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);

@@ -35,7 +35,7 @@ struct SourceTool {
                 let source = try CameraSource(
                     path: arguments[1], size: size,
                     rate: options["rate"].flatMap(Double.init) ?? 30,
-                    codec: options["codec"].flatMap(CaptureCodec.init),
+                    codecs: options["codec"].flatMap(CaptureCodec.init).map { [$0] } ?? [],
                     silence: .milliseconds(options["silence"].flatMap(Int.init) ?? 5000))
                 try record(source, options)
             #if PIPEWIRE

@@ -12,6 +12,8 @@ package final class CaptureQueue: CaptureSink {
         package var slot: FramePool.Slot
         /// Nanoseconds from the first frame of the recording.
         package var time: UInt64
+        /// What its picture is.
+        package var stage: Stage
     }
 
     /// What happened so far.
@@ -21,8 +23,12 @@ package final class CaptureQueue: CaptureSink {
         package var log = DropLog()
         /// When frames are left out, in seconds, and one of how many stays.
         package var halvings: [(time: Double, divisor: Int)] = []
-        /// The last frame was sent once more, because the source sends only what changes.
+        /// Frames that were sent once more, because the source sends only what changes, or less than a constant rate.
         package var repeated = 0
+        /// Times without a source, which came back, in seconds.
+        package var interruptions: [(time: Double, duration: Double)] = []
+
+        package init() {}
     }
 
     /// Why no more frames come.
@@ -34,6 +40,9 @@ package final class CaptureQueue: CaptureSink {
     }
 
     private struct State {
+        var stage: Stage
+        /// The format of the frames that follow, until the first of them.
+        var pending: CaptureFormat?
         var counts = Counts()
         var waiting: [Frame] = []
         var end: End?
@@ -48,24 +57,30 @@ package final class CaptureQueue: CaptureSink {
         var divisor = 1
         var recent = RecentDrops()
         /// The slot of the last frame, held once more for `repeatLast`.
-        var kept: FramePool.Slot?
+        var kept: (slot: FramePool.Slot, stage: Stage)?
         /// Whether that frame was dropped, so that the slot belongs to nothing else and no file has its picture.
         var isKeptDropped = false
+        /// Of a constant rate, the number of the first frame that nothing was sent for.
+        var tick: UInt64 = 0
     }
 
     /// What becomes of a frame.
     private enum Admission {
-        case sent(FramePool.Slot, time: UInt64)
+        case sent(FramePool.Slot, Stage, time: UInt64)
         /// Dropped, though copied for `repeatLast`.
-        case kept(FramePool.Slot)
+        case kept(FramePool.Slot, Stage)
     }
 
+    /// A step of a source's numbers that is still a loss of frames, and not another numbering: ten seconds at 1000 a second.
+    package static let longestGap: UInt64 = 10_000
     /// The most frames that wait.
     package static let depth = 12
     /// Bytes of a pool at most, beside the fewest slots.
     private static let greatestPool = 512 << 20
     /// Nanoseconds between two frames: a tick of the file's clock at least.
-    private static let shortestStep: UInt64 = 100_000
+    package static let shortestStep: UInt64 = 100_000
+    /// Nanoseconds in which a frame of a constant rate may still come.
+    private static let latest: UInt64 = 200_000_000
     /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
     private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
 
@@ -74,31 +89,33 @@ package final class CaptureQueue: CaptureSink {
         min(wanted, max(fewest, greatestPool / max(1, size)))
     }
 
-    package let pool: FramePool
-    package let format: CaptureFormat
-    package let copy: FrameCopy
     /// Signaled for each frame, and at the end.
     package let wake: EventFD
     /// Nanoseconds of the recording; nil without an end.
     private let limit: UInt64?
-    private let state = Mutex(State())
-    private let period: Double
+    /// The rate at which frames are sent, whatever the source's is; nil where they are sent as they come.
+    private let constant: CaptureRate?
+    private let held: Int
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - held: slots that the session may keep beside the frames that wait.
     ///   - limit: the duration in nanoseconds.
+    ///   - constant: the rate at which frames are sent, whatever the source's is; nil for that of the source.
     package init(
-        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?
+        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?, constant: CaptureRate? = nil
     ) throws(SystemError) {
-        (self.format, self.copy, self.limit) = (format, copy, limit)
-        // Where frames are repeated, one is kept, and a slot is spare for one that is dropped.
-        let kept = format.rate == nil ? 2 : 0
-        pool = try FramePool(
-            slotSize: copy.slotSize,
-            slotCount: Self.slotCount(copy.slotSize, wanted: Self.depth + held + kept, fewest: 2 + kept))
+        (self.limit, self.held, self.constant) = (limit, held, constant)
+        state = Mutex(
+            State(
+                stage: try Stage(format, copy, held: held, depth: Self.depth, isConstant: constant != nil)))
         wake = try EventFD()
-        period = format.rate.map { 1 / $0.perSecond } ?? 0
     }
+
+    /// What frames are now.
+    package var stage: Stage { state.withLock { $0.stage } }
+    package var pool: FramePool { stage.pool }
+    package var format: CaptureFormat { stage.format }
 
     package var counts: Counts { state.withLock { $0.counts } }
     package var end: End? { state.withLock { $0.end } }
@@ -120,7 +137,7 @@ package final class CaptureQueue: CaptureSink {
     package func abandon() {
         state.withLock { state in
             for frame in state.waiting {
-                pool.release(frame.slot)
+                frame.stage.pool.release(frame.slot)
                 state.counts.log.add(1, at: Double(frame.time) / 1e9, .end)
             }
             state.waiting = []
@@ -135,35 +152,89 @@ package final class CaptureQueue: CaptureSink {
     package func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?, arrival: UInt64) {
         switch admit(planes, at: time, arrival, sequence) {
         case nil: break
-        case .kept(let slot):
-            copy.copy(planes, to: pool.bytes(of: slot))
-            state.withLock { keep(&$0, slot, isDropped: true) }
-        case .sent(let slot, let time):
-            copy.copy(planes, to: pool.bytes(of: slot))
+        case .kept(let slot, let stage):
+            stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
+            state.withLock { keep(&$0, slot, stage, isDropped: true) }
+        case .sent(let slot, let stage, var time):
+            stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
             state.withLock { state in
-                if format.rate == nil {
-                    pool.hold(slot)
-                    keep(&state, slot, isDropped: false)
+                if let constant {
+                    let tick = constant.tick(time)
+                    fill(&state, before: tick, constant)
+                    state.tick = max(state.tick, tick + 1)
+                    time = constant.time(tick)
                 }
-                state.waiting.append(Frame(slot: slot, time: time))
+                if stage.keepsLast {
+                    stage.pool.hold(slot)
+                    keep(&state, slot, stage, isDropped: false)
+                }
+                state.waiting.append(Frame(slot: slot, time: time, stage: stage))
             }
             wake.signal()
         }
     }
 
-    private func keep(_ state: inout State, _ slot: FramePool.Slot, isDropped: Bool) {
-        if let earlier = state.kept { pool.release(earlier) }
-        (state.kept, state.isKeptDropped) = (slot, isDropped)
+    private func keep(_ state: inout State, _ slot: FramePool.Slot, _ stage: Stage, isDropped: Bool) {
+        if let (slot, stage) = state.kept { stage.pool.release(slot) }
+        state.kept = (slot, stage)
+        state.isKeptDropped = isDropped
+    }
+
+    /// Whether a frame of a constant rate has its picture already, or is behind the end.
+    private func isOver(_ tick: UInt64, next: UInt64, _ rate: CaptureRate) -> Bool {
+        tick < next || limit.map { rate.time(tick) >= $0 } ?? false
+    }
+
+    /// Sends the last frame for those of a constant rate that nothing was sent for.
+    ///
+    /// What has no room is left out there, too.
+    private func fill(_ state: inout State, before end: UInt64, _ rate: CaptureRate) {
+        guard let (slot, stage) = state.kept, end > state.tick else { return }
+        let room = max(2 * stage.depth, Int(rate.perSecond)) - state.waiting.count
+        state.tick = max(state.tick, end - min(end, UInt64(max(0, room))))
+        while state.tick < end {
+            stage.pool.hold(slot)
+            state.waiting.append(Frame(slot: slot, time: rate.time(state.tick), stage: stage))
+            state.counts.repeated += 1
+            state.tick += 1
+            state.isKeptDropped = false
+        }
     }
 
     /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
     private func keepDropped(_ state: inout State) -> Admission? {
-        guard format.rate == nil, state.origin != nil else { return nil }
-        if state.isKeptDropped, let slot = state.kept {
+        let stage = state.stage
+        guard stage.keepsLast, state.origin != nil else { return nil }
+        if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
             state.kept = nil
-            return .kept(slot)
+            return .kept(slot, stage)
         }
-        return pool.acquire().map { .kept($0) }
+        return stage.pool.acquire().map { .kept($0, stage) }
+    }
+
+    /// Makes the pool for a format that has changed.
+    /// - Returns: false where the frame is dropped.
+    private func prepare(_ state: inout State) -> Bool {
+        guard let format = state.pending else { return true }
+        guard let copy = FrameCopy(format) else {
+            state.end = .changed(format)
+            wake.signal()
+            return false
+        }
+        // Each size that waits has a pool of its own.
+        guard state.waiting.allSatisfy({ $0.stage === state.waiting[0].stage }) else { return false }
+        do throws(SystemError) {
+            // The next frames wait for another session.
+            state.stage = try Stage(
+                format, copy, held: held, depth: 3 * Self.depth, isConstant: constant != nil)
+        } catch {
+            state.end = .source(
+                .failed("there is no memory for frames of \(format.width)x\(format.height): \(error)"))
+            wake.signal()
+            return false
+        }
+        state.pending = nil
+        return true
     }
 
     /// Counts a frame, and finds what becomes of it; nil for one that is dropped.
@@ -182,53 +253,52 @@ package final class CaptureQueue: CaptureSink {
                 wake.signal()
                 return nil
             }
-            noteGap(&state, sequence, at: seconds)
+            let isPrepared = prepare(&state)
+            guard state.end == nil else { return nil }
+            let stage = state.stage
+            state.counts.noteGap(sequence, &state.sequence, at: seconds, period: stage.period)
             state.counts.captured += 1
-            guard copy.fits(planes) else {
-                state.counts.log.add(1, at: max(0, seconds), .damaged, period: period)
+            guard isPrepared, stage.copy.fits(planes) else {
+                state.counts.log.add(
+                    1, at: max(0, seconds), isPrepared ? .damaged : .queue, period: stage.period)
                 return nil
             }
             guard state.origin == nil || time >= state.last + Self.shortestStep else {
-                state.counts.log.add(1, at: max(0, seconds), .clock, period: period)
+                state.counts.log.add(1, at: max(0, seconds), .clock, period: stage.period)
+                return keepDropped(&state)
+            }
+            if let constant, state.origin != nil,
+                isOver(constant.tick(time - origin), next: state.tick, constant)
+            {
+                state.counts.log.add(1, at: seconds, .rate, period: stage.period * 2)
                 return keepDropped(&state)
             }
             state.arrived += 1
             guard (state.arrived - 1) % UInt64(state.divisor) == 0 else {
-                state.counts.log.add(1, at: seconds, .rate, period: period * 2 * Double(state.divisor))
+                state.counts.log.add(1, at: seconds, .rate, period: stage.period * 2 * Double(state.divisor))
                 return keepDropped(&state)
             }
             state.recent.note(frame: seconds)
-            guard state.waiting.count < Self.depth, let slot = pool.acquire(leaving: format.rate == nil ? 1 : 0)
+            guard state.waiting.count < stage.depth, let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
             else {
                 drop(&state, at: seconds)
                 return keepDropped(&state)
             }
             (state.origin, state.last, state.isRepeat) = (origin, time, false)
-            return .sent(slot, time: time - origin)
+            return .sent(slot, stage, time: time - origin)
         }
     }
 
     /// The time of a frame, or that of its arrival where it cannot be true: clocks of sources jump.
-    private static func plausible(_ time: UInt64, _ arrival: UInt64) -> UInt64 {
+    package static func plausible(_ time: UInt64, _ arrival: UInt64) -> UInt64 {
         time > arrival + 1_000_000_000 || time + 5_000_000_000 < arrival ? arrival : time
-    }
-
-    private func noteGap(_ state: inout State, _ sequence: UInt64?, at seconds: Double) {
-        guard let sequence else { return }
-        // A number that jumps by more was set anew.
-        if let last = state.sequence, sequence > last + 1, sequence - last < 100_000 {
-            let lost = Int(sequence - last - 1)
-            state.counts.captured += lost
-            state.counts.log.add(lost, at: max(0, seconds), .source, period: period)
-        }
-        state.sequence = sequence
     }
 
     /// Drops a frame for want of a slot, and halves the rate where that is the rule.
     private func drop(_ state: inout State, at seconds: Double) {
-        state.counts.log.add(1, at: seconds, .queue, period: period)
+        state.counts.log.add(1, at: seconds, .queue, period: state.stage.period)
         state.recent.note(drop: seconds)
-        guard state.recent.isTooMany(rate: format.rate.map { $0.perSecond / Double(state.divisor) }),
+        guard state.recent.isTooMany(rate: state.stage.format.rate.map { $0.perSecond / Double(state.divisor) }),
             state.divisor < 16
         else { return }
         state.divisor *= 2
@@ -239,21 +309,28 @@ package final class CaptureQueue: CaptureSink {
 
     /// Sends the last frame once more where nothing has come for a second: a source that sends only what changes has nothing else.
     ///
-    /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait.
+    /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait. At a constant rate
+    /// it is sent for all frames that are due.
     /// - Parameters:
     ///   - time: nanoseconds of CLOCK_MONOTONIC.
     ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
     package func repeatLast(at time: UInt64, isEnd: Bool = false) {
         state.withLock { state in
-            guard let slot = state.kept, let origin = state.origin, state.waiting.isEmpty else { return }
+            guard let (slot, stage) = state.kept, let origin = state.origin else { return }
+            if let constant {
+                let due = isEnd ? time : time - min(time, Self.latest)
+                if due > origin { fill(&state, before: constant.tick(due - origin) + 1, constant) }
+                return
+            }
+            guard state.waiting.isEmpty else { return }
             let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
             // A change that no file has is recorded, even if the recording has already ended.
             let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
             guard time >= state.last + pause else { return }
-            pool.hold(slot)
+            stage.pool.hold(slot)
             (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
             state.counts.repeated += 1
-            state.waiting.append(Frame(slot: slot, time: time - origin))
+            state.waiting.append(Frame(slot: slot, time: time - origin, stage: stage))
         }
     }
 
@@ -265,16 +342,22 @@ package final class CaptureQueue: CaptureSink {
         guard count > 0 else { return }
         state.withLock { state in
             let seconds = state.origin.map { time > $0 ? Double(time - $0) / 1e9 : 0 } ?? 0
-            let isDamage = cause == DropCause.damaged.rawValue
-            state.counts.captured += count
-            state.counts.log.add(
-                count, at: seconds, isDamage ? .damaged : .source, detail: isDamage ? nil : cause, period: period)
+            state.counts.noteLoss(count, at: seconds, cause: cause, period: state.stage.period)
         }
     }
 
     package func changed(_ format: CaptureFormat) {
-        guard format != self.format else { return }
-        finish(.changed(format))
+        state.withLock { $0.pending = format == $0.stage.format ? nil : format }
+    }
+
+    package func interrupted(from begin: UInt64, to end: UInt64) {
+        state.withLock { state in
+            // It counts from its own begin.
+            state.sequence = nil
+            guard let origin = state.origin else { return }
+            state.counts.noteInterruption(
+                at: begin > origin ? Double(begin - origin) / 1e9 : 0, seconds: Double(end - begin) / 1e9)
+        }
     }
 
     package func ended(_ end: CaptureEnd) { finish(.source(end)) }
@@ -282,31 +365,5 @@ package final class CaptureQueue: CaptureSink {
     private func finish(_ end: End) {
         state.withLock { if $0.end == nil { $0.end = end } }
         wake.signal()
-    }
-}
-
-/// The frames of the last 5 seconds, and those that were dropped.
-package struct RecentDrops: Sendable {
-    private var frames: ArraySlice<Double> = []
-    private var drops: ArraySlice<Double> = []
-
-    package static let window = 5.0
-    /// The share of dropped frames above which the rate is halved.
-    package static let share = 0.05
-
-    package init() {}
-
-    package mutating func note(frame time: Double) {
-        frames.append(time)
-        while let first = frames.first, first <= time - Self.window { frames.removeFirst() }
-        while let first = drops.first, first <= time - Self.window { drops.removeFirst() }
-    }
-
-    package mutating func note(drop time: Double) { drops.append(time) }
-
-    /// Whether more than 5 % were dropped.
-    /// - Parameter rate: of the source; a window that has not lasted 5 seconds counts as a whole one.
-    package func isTooMany(rate: Double?) -> Bool {
-        Double(drops.count) > Self.share * max(Double(frames.count), (rate ?? 10) * Self.window)
     }
 }

@@ -12,6 +12,8 @@ package struct CaptureSettings: Sendable {
 
     package let format: CaptureFormat
     package let pixelFormat: PixelFormat
+    /// The rate of the file, whatever the source's is; nil where frames are recorded as they come.
+    package let constantRate: CaptureRate?
     private let specification: [PropertyKey: PropertyValue]
     private let asked: [PropertyKey: PropertyValue]
     /// x265's preset that the trial has chosen.
@@ -20,16 +22,21 @@ package struct CaptureSettings: Sendable {
     /// - Parameters:
     ///   - specification: of the encoder.
     ///   - asked: properties that replace those of recordings.
+    ///   - constantRate: the rate of the file, whatever the source's is.
     package init(
         _ format: CaptureFormat, _ pixelFormat: PixelFormat, specification: [PropertyKey: PropertyValue],
-        properties asked: [PropertyKey: PropertyValue]
+        properties asked: [PropertyKey: PropertyValue], constantRate: CaptureRate? = nil
     ) {
         (self.format, self.pixelFormat) = (format, pixelFormat)
         (self.specification, self.asked) = (specification, asked)
+        self.constantRate = constantRate
     }
 
     /// Frames per second; 30 for sources without a rate.
-    package var rate: Double { format.rate?.perSecond ?? 30 }
+    package var rate: Double { recordedRate?.perSecond ?? 30 }
+
+    /// That of the file where it is known.
+    private var recordedRate: CaptureRate? { constantRate ?? format.rate }
 
     /// Nanoseconds of a frame that none follows: a second at most, however seldom the source means to send one.
     package var frameDuration: UInt64 { UInt64(min(1, 1 / rate) * 1e9) }
@@ -53,7 +60,7 @@ package struct CaptureSettings: Sendable {
         var properties: [PropertyKey: PropertyValue] = [
             .realTime: .bool(true), .allowFrameReordering: .bool(false), .maxKeyFrameIntervalDuration: .double(2),
         ]
-        if let rate = format.rate, let numerator = Int32(exactly: rate.numerator),
+        if let rate = recordedRate, let numerator = Int32(exactly: rate.numerator),
             let denominator = Int32(exactly: rate.denominator), let rate = Rational(numerator, denominator)
         {
             properties[.expectedFrameRate] = .string(rate.description)

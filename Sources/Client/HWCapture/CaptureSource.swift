@@ -115,6 +115,13 @@ public protocol CaptureSink: AnyObject, Sendable {
     /// The frames that follow have another format.
     func changed(_ format: CaptureFormat)
 
+    /// The source was gone between two times of CLOCK_MONOTONIC, in nanoseconds, and is back; it counts its frames from 1 again.
+    func interrupted(from begin: UInt64, to end: UInt64)
+
     /// No call follows, other than by another `start`.
     func ended(_ end: CaptureEnd)
+}
+
+extension CaptureSink {
+    package func interrupted(from begin: UInt64, to end: UInt64) {}
 }

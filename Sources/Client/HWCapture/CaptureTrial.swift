@@ -28,11 +28,14 @@ package struct CaptureTrial {
     private static let longest: UInt64 = 2_000_000_000
 
     package private(set) var speeds: [Speed] = []
+    /// Samples of luma in a frame that was tried.
+    private var size = 0.0
 
     package init() {}
 
     /// The slowest preset that is fast enough; the fastest where none is, and nil for hardware.
     package mutating func run(_ daemon: Daemon, _ settings: CaptureSettings) throws -> String? {
+        size = Double(settings.format.width * settings.format.height)
         var chosen = Self.presets[0]
         for preset in Self.presets {
             var tried = settings
@@ -46,6 +49,13 @@ package struct CaptureTrial {
             chosen = preset
         }
         return chosen
+    }
+
+    /// The preset for frames of another size, by what was measured; nil where nothing was.
+    package func preset(for settings: CaptureSettings) -> String? {
+        let samples = Double(settings.format.width * settings.format.height)
+        let isFast = speeds.filter { $0.framesPerSecond * size / samples >= Self.margin * settings.rate }
+        return isFast.last?.preset ?? speeds.first?.preset
     }
 
     /// Frames a second that a session codes.

@@ -14,6 +14,8 @@ public enum DropCause: String, Encodable, CaseIterable, Sendable {
     case clock
     /// It was not coded when the recording ended.
     case end
+    /// A copied stream's unit before its first key frame.
+    case keyFrame = "key-frame"
 }
 
 /// The frames that were dropped, with times and causes.

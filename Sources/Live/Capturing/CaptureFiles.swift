@@ -40,9 +40,9 @@ package struct CaptureFiles {
             (self.maxSize, self.color, self.sound) = (maxSize, color, sound)
         }
 
-        /// The name of a file: with its number before the suffix.
+        /// The name of a file: with its number before the suffix, where there is more than one.
         package func name(_ number: Int) -> String {
-            guard isNumbered else { return path }
+            guard isNumbered || number > 1 else { return path }
             let digits = String(number)
             let text = String(repeating: "0", count: max(0, 3 - digits.count)) + digits
             return "\(path.dropLast(4))-\(text)\(path.suffix(4))"
@@ -57,6 +57,8 @@ package struct CaptureFiles {
         package var duration: Int64
         /// Whether a file begins with it.
         package var begins: Bool
+        /// Whether decoding can begin with it; HEVC says that itself.
+        package var isKeyFrame = false
 
         package init(bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64, begins: Bool) {
             (self.bytes, self.time, self.decodeTime) = (bytes, time, decodeTime)
@@ -64,14 +66,32 @@ package struct CaptureFiles {
         }
     }
 
+    /// How packets are coded.
+    package enum Configuration: Sendable {
+        /// The body of `hvcC`, and the color of the pictures.
+        case hevc([UInt8], color: MovieColor?)
+        /// Another codec.
+        case coded(CodedVideoTrackSettings)
+    }
+
     /// Ticks a second of all times.
     package static let timeScale = CaptureSettings.timeScale
 
-    private let plan: Plan
+    /// Nanoseconds as ticks.
+    static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64((nanoseconds * 9 + 50_000) / 100_000) }
+
+    private enum Parsed {
+        case hevc(DecoderConfigurationRecord)
+        case coded(CodedVideoTrackSettings)
+    }
+
+    private var plan: Plan
     private var number = 0
     private var recorder: MovieRecorder?
     private var track = 0
-    private var configuration: DecoderConfigurationRecord?
+    private var configuration: Parsed?
+    /// Whether the file has no room for the parameter sets of the packets that follow, so that another begins.
+    private var isOutOfEntries = false
     /// The time of the file's first packet.
     private var base: Int64 = 0
     /// Bytes behind the last fragment that was written, and what was written then.
@@ -101,23 +121,39 @@ package struct CaptureFiles {
 
     package init(_ plan: Plan) { self.plan = plan }
 
-    /// The parameter sets of the packets that follow.
-    package mutating func configure(_ record: [UInt8]) throws(CommandFailure) {
-        let parsed: DecoderConfigurationRecord
-        do { parsed = try DecoderConfigurationRecord(bytes: record) } catch {
-            throw CommandFailure(.protocolError, "the session's format description is damaged: \(error)")
-        }
-        configuration = parsed
-        if let recorder {
-            do throws(MovieError) { try recorder.changeConfiguration(of: track, to: parsed) } catch {
-                throw CommandFailure(error)
+    /// The parameter sets of the packets that follow, whose pictures may have another size: they get another sample entry.
+    package mutating func configure(_ configuration: Configuration) throws(CommandFailure) {
+        // The frames before have the earlier ones.
+        if !waiting.isEmpty { _ = try release(isSoundLate: true) }
+        let parsed: Parsed
+        switch configuration {
+        case .hevc(let bytes, let color):
+            plan.color = color
+            do { parsed = .hevc(try DecoderConfigurationRecord(bytes: bytes)) } catch {
+                throw CommandFailure(.protocolError, "the session's format description is damaged: \(error)")
             }
+        case .coded(let settings): parsed = .coded(settings)
+        }
+        self.configuration = parsed
+        guard let recorder else { return }
+        do throws(MovieError) {
+            switch parsed {
+            case .hevc(let record): try recorder.changeConfiguration(of: track, to: record, color: plan.color)
+            case .coded(let settings): try recorder.changeConfiguration(of: track, to: settings)
+            }
+            isOutOfEntries = false
+            settle()
+        } catch {
+            guard error.code == .limit else { throw CommandFailure(error) }
+            isOutOfEntries = true
         }
     }
 
     /// Writes a packet.
     /// - Returns: false where the file has no room for it, and ends before it.
     package mutating func append(_ packet: Packet) throws(CommandFailure) -> Bool {
+        var packet = packet
+        if isOutOfEntries { (packet.begins, isOutOfEntries) = (true, false) }
         guard plan.sound != nil, !waiting.isEmpty || packet.begins || recorder == nil else {
             return try write(packet)
         }
@@ -136,11 +172,11 @@ package struct CaptureFiles {
             isFull = true
             return false
         }
-        try append(
-            WrittenPacket(
-                bytes: packet.bytes, time: packet.time - base,
-                decodeTime: min(packet.decodeTime, packet.time) - base, duration: packet.duration),
-            to: track, recorder)
+        var sample = WrittenPacket(
+            bytes: packet.bytes, time: packet.time - base, decodeTime: min(packet.decodeTime, packet.time) - base,
+            duration: packet.duration)
+        sample.isKeyFrame = packet.isKeyFrame
+        try append(sample, to: track, recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
         frames += 1
@@ -172,11 +208,16 @@ package struct CaptureFiles {
         guard let configuration else {
             throw CommandFailure(.protocolError, "the session sent a packet before its format description")
         }
-        var settings = VideoTrackSettings(timeScale: Self.timeScale, configuration: configuration)
-        settings.color = plan.color
         do throws(MovieError) {
             let (path, created) = try create()
-            let track = try created.addVideo(settings)
+            let track: Int
+            switch configuration {
+            case .hevc(let record):
+                var settings = VideoTrackSettings(timeScale: Self.timeScale, configuration: record)
+                settings.color = plan.color
+                track = try created.addVideo(settings)
+            case .coded(let settings): track = try created.addVideo(settings)
+            }
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
             settled = (0, 0)
@@ -190,7 +231,7 @@ package struct CaptureFiles {
         while true {
             number += 1
             let path = plan.name(number)
-            if plan.isNumbered, !plan.replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
+            if plan.isNumbered || number > 1, !plan.replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
             return (path, try MovieRecorder(path: path, replaces: plan.replaces))
         }
     }

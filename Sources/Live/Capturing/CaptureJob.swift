@@ -21,7 +21,8 @@ package final class CaptureJob {
     private let name: String
     private let source: any CaptureSource
     private let sound: CaptureSound?
-    private let copy: FrameCopy
+    /// How its frames are copied for a session; nil for those that it has coded itself.
+    private let copy: FrameCopy?
     private let plan: CaptureFiles.Plan
     private let signals: CaptureSignals
     private let epoll: Epoll
@@ -41,11 +42,11 @@ package final class CaptureJob {
         try Self.check(plan)
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format
-        guard let copy = FrameCopy(format) else {
+        copy = FrameCopy(format)
+        if case .raw = format.content, copy == nil {
             throw CommandFailure(.badInput, "the frames of \(name) have a format that is not recorded")
         }
-        self.copy = copy
-        settings = CaptureSettings(arguments, format, copy.format)
+        settings = CaptureSettings(arguments, format, copy?.format ?? .nv12)
         sound = try CaptureSound(arguments, kind, test: (source as? TestSource)?.sound)
         (plan.color, plan.sound) = (settings.color, sound?.track.settings)
         self.plan = plan
@@ -59,10 +60,27 @@ package final class CaptureJob {
         let (kind, part) = try CaptureKind.find(name, in: kinds)
         let size = arguments.pictureSize
         let rate = arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) }
-        let request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
-        let source = try kind.open(request)
+        var request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
+        request.copies = arguments.copy
+        let source = try open(request, of: kind, arguments)
         for line in request.differences(from: source.format) { Console.file("warning: \(name) \(line)") }
         return (name, source)
+    }
+
+    private static func open(
+        _ request: CaptureRequest, of kind: CaptureKind, _ arguments: CaptureArguments
+    ) throws(CommandFailure) -> any CaptureSource {
+        guard request.copies == false || kind.hasCoded else {
+            throw CommandFailure(
+                .usage, "--copy is for cameras that code themselves, not for the source \(kind.name)")
+        }
+        guard let wait = arguments.reconnect.flatMap(PlayArguments.nanoseconds) else {
+            return try kind.open(request)
+        }
+        guard kind.comesBack else {
+            throw CommandFailure(.usage, "--reconnect is for cameras and nodes, not for the source \(kind.name)")
+        }
+        return try ReconnectingSource(wait: UInt64(wait)) { () throws(CommandFailure) in try kind.open(request) }
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.
@@ -82,38 +100,71 @@ package final class CaptureJob {
 
     /// Records until the end, prints the receipt, and fails where the recording did.
     package func run() throws {
+        let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
+        let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
+        guard let copy else { return try copyStream(limit: limit, segment: segment) }
         let daemon = try Daemon.findAndReport(requiresHardware: arguments.hardware == .require)
         var trial = CaptureTrial()
         if !settings.hasSpeed, arguments.hardware != .require {
             settings.preset = try trial.run(daemon, settings)
         }
         let session = try settings.session(daemon)
-        defer { session.invalidate() }
         announce(session, trial)
-        let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
-        let queue = try CaptureQueue(settings.format, copy, held: held, limit: limit)
+        let queue = try CaptureQueue(
+            settings.format, copy, held: held, limit: limit, constant: settings.constantRate)
         let writer = try CaptureWriter(plan, wake: queue.wake)
-        let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
-        let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
-        try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
-        try epoll.add(session.fileDescriptor, token: 2, events: .readable)
+        let recording = CaptureRecording(
+            (session, settings), queue, writer, sound, segment: segment, limit: limit,
+            renew: { [arguments] format, pixelFormat in
+                var settings = CaptureSettings(arguments, format, pixelFormat)
+                settings.preset = trial.preset(for: settings)
+                return (try settings.session(daemon), settings)
+            },
+            watch: { [epoll] descriptor, isOpen in
+                if isOpen {
+                    try epoll.add(descriptor, token: 2, events: .readable)
+                } else {
+                    try epoll.remove(descriptor)
+                }
+            })
+        try run(recording, writer)
+    }
+
+    /// Records what the source has coded itself.
+    private func copyStream(limit: UInt64?, segment: UInt64?) throws {
+        guard case .coded(let codec) = source.format.content else { return }
+        let queue = try CopyQueue(source.format, limit: limit)
+        let writer = try CaptureWriter(plan, wake: queue.wake)
+        receipt.copied = codec.rawValue
+        Console.file("copying the \(codec == .hevc ? "HEVC" : "H.264") of \(FileName.printable(name))")
+        try run(
+            CopyRecording(
+                codec, queue, writer, sound, frameDuration: settings.frameDuration, color: settings.color,
+                segment: segment, limit: limit), writer)
+    }
+
+    private func run(_ recording: any CaptureStream, _ writer: CaptureWriter) throws {
+        try epoll.add(recording.wake.fileDescriptor, token: 1, events: .readable)
+        if let session = recording.descriptor { try epoll.add(session, token: 2, events: .readable) }
         signals.beginRecording()
-        let end = record(recording, session.fileDescriptor)
+        let end = record(recording)
         let written = writer.finish()
         recording.settle(written.frames)
-        receipt.add(queue.counts, written)
-        receipt.restarts = session.restartCount
+        receipt.add(recording.counts, written)
+        receipt.restarts = recording.restartCount
         receipt.sound = sound?.receipt
+        if let size = recording.sizes.first { (receipt.width, receipt.height) = (size.width, size.height) }
+        receipt.newSizes = Array(recording.sizes.dropFirst())
         try finish(end, written)
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
-    private func record(_ recording: CaptureRecording, _ session: Int32) -> End {
+    private func record(_ recording: any CaptureStream) -> End {
         do {
             try recording.prepare()
             try sound?.start()
-            try source.start(recording.queue)
+            try source.start(recording.sink)
         } catch {
             sound?.stop()
             return .failure(CommandFailure(error))
@@ -124,12 +175,12 @@ package final class CaptureJob {
         do {
             while end == nil {
                 // Packets that stay in the session would end every wait at once.
-                if isReceiving != recording.isReceiving {
+                if let session = recording.descriptor, isReceiving != recording.isReceiving {
                     isReceiving.toggle()
                     try epoll.modify(session, token: 2, events: isReceiving ? .readable : [])
                 }
                 _ = try epoll.wait(until: recording.deadline)
-                recording.queue.wake.clear()
+                recording.wake.clear()
                 if signals.hasRequest { end = .signal }
                 try recording.step()
                 end = end ?? recording.end

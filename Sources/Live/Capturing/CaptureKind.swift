@@ -9,6 +9,8 @@ package struct CaptureRequest: Sendable {
     package var width: Int?
     package var height: Int?
     package var rate: CaptureRate?
+    /// Whether what the source codes itself is wanted, and not pictures.
+    package var copies = false
 
     package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
         (self.part, self.width, self.height, self.rate) = (part, width, height, rate)
@@ -56,6 +58,10 @@ package struct CaptureKind: Sendable {
     package var name: String
     /// Whether a part follows the name, as in `v4l2:/dev/video0`.
     package var hasPart: Bool
+    /// Whether a source that went away can come back under its name.
+    package var comesBack = false
+    /// Whether sources may code themselves.
+    package var hasCoded = false
     package var list: @Sendable () throws(CommandFailure) -> [CaptureListing]
     package var open: @Sendable (CaptureRequest) throws(CommandFailure) -> any CaptureSource
 

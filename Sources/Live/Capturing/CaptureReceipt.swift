@@ -31,6 +31,31 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
+    /// Pictures of a size.
+    package struct Size: Encodable {
+        /// Seconds of the recording from which on they come.
+        package var time: Double
+        package var width: Int
+        package var height: Int
+
+        enum CodingKeys: String, CodingKey {
+            case width, height
+            case time = "time_s"
+        }
+    }
+
+    /// Time without a source, which came back.
+    package struct Interruption: Encodable {
+        /// Seconds of the recording.
+        package var time: Double
+        package var seconds: Double
+
+        enum CodingKeys: String, CodingKey {
+            case time = "time_s"
+            case seconds = "duration_s"
+        }
+    }
+
     /// Silence in the place of sound.
     package struct Gap: Encodable {
         /// Seconds of the recording.
@@ -69,8 +94,11 @@ package struct CaptureReceipt: Encodable {
 
     package var schema = 1
     package var source: String
+    /// Of the first pictures.
     package var width: Int
     package var height: Int
+    /// The sizes that followed.
+    package var newSizes: [Size] = []
     package var files: [CaptureFiles.Report] = []
     /// Frames that the source sent or is known to have lost; frames in the files; and those that are not.
     package var captured = 0
@@ -80,8 +108,10 @@ package struct CaptureReceipt: Encodable {
     package var drops: [DropLog.Drop] = []
     /// Whether `drops` lacks entries, of which there are too many.
     package var dropsCut = false
-    /// Frames that were recorded once more, because the source sends only what changes; they are in `coded`.
+    /// Frames that were recorded once more, because the source sends only what changes, or less than the constant rate; they are
+    /// in `coded`.
     package var repeated = 0
+    package var interruptions: [Interruption] = []
     package var halvings: [Halving] = []
     package var longestGap = 0.0
     package var duration = 0.0
@@ -91,11 +121,14 @@ package struct CaptureReceipt: Encodable {
     package var endedBy = "signal"
     package var reason: String?
     package var encoder: Encoder?
+    /// What the source has coded itself, and was copied: `hevc` or `h264`.
+    package var copied: String?
     package var sound: Sound?
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case reason, encoder, sound
+        case reason, encoder, copied, interruptions, sound
+        case newSizes = "new_sizes"
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"
@@ -113,6 +146,7 @@ package struct CaptureReceipt: Encodable {
         droppedByCause = Dictionary(uniqueKeysWithValues: counts.log.counts.map { ($0.key.rawValue, $0.value) })
         halvings = counts.halvings.map { Halving(time: $0.time, divisor: $0.divisor) }
         repeated = counts.repeated
+        interruptions = counts.interruptions.map { Interruption(time: $0.time, seconds: $0.duration) }
         (files, coded, longestGap) = (written.reports, written.frames, written.longestGap)
         duration = files.reduce(0) { $0 + $1.duration }
     }
@@ -121,9 +155,10 @@ package struct CaptureReceipt: Encodable {
     package func print(json: Bool) throws {
         if json { return try Console.json(self) }
         let name = files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
+        let repeats = repeated == 0 ? "" : " (\(repeated) repeated)"
         let losses = dropped == 0 ? "none dropped" : "\(dropped) dropped"
         try Console.result(
-            "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "
+            "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded\(repeats), "
                 + "\(losses), longest gap \(DecimalText.text(longestGap * 1000, 0)) ms")
         if let sound {
             let silence =
@@ -136,6 +171,14 @@ package struct CaptureReceipt: Encodable {
             try Console.result(
                 "sound: \(FileName.printable(sound.source)), drift \(DecimalText.text(sound.drift, 0)) ppm, \(silence)\(gaps)"
             )
+        }
+        for size in newSizes {
+            try Console.result("\(size.width)x\(size.height) from \(DecimalText.text(size.time, 1)) s on")
+        }
+        for interruption in interruptions {
+            try Console.result(
+                "without the source: \(DecimalText.text(interruption.seconds, 1)) s at "
+                    + "\(DecimalText.text(interruption.time, 1)) s")
         }
         for cause in DropCause.allCases {
             let entries = drops.filter { $0.cause == cause }

@@ -8,11 +8,22 @@ internal import HWDTransport
 internal import HWDWire
 
 /// The frames of a recording in the session, for one thread.
-final class CaptureRecording {
+final class CaptureRecording: CaptureStream {
+    /// A session for frames of a format, and its settings.
+    typealias Coder = (session: CompressionSession, settings: CaptureSettings)
+
     let queue: CaptureQueue
-    private let session: CompressionSession
+    private var session: CompressionSession
     private let writer: CaptureWriter
-    private let settings: CaptureSettings
+    private var settings: CaptureSettings
+    /// The frames that the session codes.
+    private var stage: CaptureQueue.Stage
+    /// Creates the session for frames of another format.
+    private let renew: (CaptureFormat, PixelFormat) throws -> Coder
+    /// Called before a session's descriptor is closed, and with that of the next one.
+    private let watch: (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
+    private var pastRestarts = 0
+    private(set) var sizes: [CaptureReceipt.Size] = []
     private let sound: CaptureSound?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
@@ -36,19 +47,30 @@ final class CaptureRecording {
     private static let longestDelay: UInt64 = 1_000_000_000
 
     init(
-        _ session: CompressionSession, _ queue: CaptureQueue, _ writer: CaptureWriter, _ settings: CaptureSettings,
-        _ sound: CaptureSound?, segment: UInt64?, limit: UInt64?
+        _ coder: Coder, _ queue: CaptureQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, segment: UInt64?,
+        limit: UInt64?, renew: @escaping (CaptureFormat, PixelFormat) throws -> Coder,
+        watch: @escaping (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
     ) {
-        (self.session, self.queue, self.writer, self.settings) = (session, queue, writer, settings)
+        (session, settings, self.queue, self.writer) = (coder.session, coder.settings, queue, writer)
         (self.segment, self.limit, self.sound) = (segment, limit, sound)
+        (self.renew, self.watch, stage) = (renew, watch, queue.stage)
+        sizes = [CaptureReceipt.Size(time: 0, width: stage.format.width, height: stage.format.height)]
     }
+
+    deinit { session.invalidate() }
+
+    var sink: any CaptureSink { queue }
+    var wake: EventFD { queue.wake }
+    var descriptor: Int32? { session.fileDescriptor }
+    var counts: CaptureQueue.Counts { queue.counts }
+    var restartCount: Int { pastRestarts + session.restartCount }
 
     /// Whether the session still codes what it has.
     var isCoding: Bool { !isFailed && !isCompleted }
 
     /// Opens the encoder, so that the first frame does not wait for it.
-    func prepare() throws(ClientError) {
-        try session.addPool(queue.pool, id: Self.poolID, sparing: max(0, session.created.maxFramesHeld ?? 0))
+    func prepare() throws {
+        try session.addPool(stage.pool, id: Self.poolID, sparing: max(0, session.created.maxFramesHeld ?? 0))
         try session.prepare()
     }
 
@@ -82,36 +104,63 @@ final class CaptureRecording {
     /// Codes what has been heard.
     private func writeSound() throws(CommandFailure) {
         guard let sound, let origin = queue.origin else { return }
-        if let reason = sound.news { Console.note("warning: the recording continues with silence: \(reason)") }
-        sound.track.begin(at: origin)
-        writer.append(try sound.packets(now: MonotonicTime.now.nanoseconds))
+        try sound.write(from: origin, to: writer)
     }
 
     /// Codes the rest of the sound, up to the end of the last frame.
     func endSound() throws(CommandFailure) {
         guard let sound else { return }
-        defer { sound.stop() }
-        guard let origin = queue.origin, sent > 0 else { return }
-        let end = origin + lastTime + settings.frameDuration
-        let known = end + CaptureSound.hold
-        // Its true time is known half a second later.
-        while MonotonicTime.now.nanoseconds < known { usleep(20_000) }
-        sound.stop()
-        sound.track.begin(at: origin)
-        writer.append(try sound.finish(at: end))
-        writer.endSound(at: sound.track.duration)
+        guard let origin = queue.origin, sent > 0 else { return sound.stop() }
+        try sound.end(from: origin, at: origin + lastTime + settings.frameDuration, to: writer)
     }
 
-    /// Records the last frame again where the source has sent nothing for a while.
+    /// Records the last frame again where the source has sent nothing for a while, or less than a constant rate.
     private func repeatLast(at now: MonotonicTime, isEnd: Bool = false) {
-        guard settings.format.rate == nil, let origin = queue.origin else { return }
+        guard let origin = queue.origin else { return }
         // It ends with the duration.
         let latest = limit.map { origin + $0 - min($0, settings.frameDuration) }
         queue.repeatLast(at: min(now.nanoseconds, latest ?? .max), isEnd: isEnd)
     }
 
+    /// Codes what the session has, and continues with a session for frames of another format.
+    /// - Returns: false where nothing more is written.
+    private func change(to stage: CaptureQueue.Stage, at time: UInt64) throws -> Bool {
+        guard isCoding else { return false }
+        try session.complete()
+        while !isCompleted {
+            let written = writer.state
+            if written.failure != nil || written.isFull { return false }
+            if !isReceiving { usleep(20_000) }
+            try receive(timeout: .milliseconds(20))
+        }
+        pastRestarts += session.restartCount
+        try watch(session.fileDescriptor, false)
+        session.invalidate()
+        slots = [:]
+        (session, settings) = try renew(stage.format, stage.copy.format)
+        (self.stage, isCompleted) = (stage, false)
+        try prepare()
+        try watch(session.fileDescriptor, true)
+        let (width, height, seconds) = (stage.format.width, stage.format.height, Double(time) / 1e9)
+        sizes.append(CaptureReceipt.Size(time: seconds, width: width, height: height))
+        Console.note("the source sends \(width)x\(height) from \(DecimalText.text(seconds, 1)) s on")
+        return true
+    }
+
     private func send(_ frame: CaptureQueue.Frame) throws {
-        let pts = Int64(frame.time / 1000 * 9 / 100)
+        if frame.stage !== stage {
+            var isChanged = false
+            defer {
+                if !isChanged {
+                    isFailed = true
+                    frame.stage.pool.release(frame.slot)
+                    queue.lose(1, at: frame.time)
+                }
+            }
+            isChanged = try change(to: frame.stage, at: frame.time)
+            guard isChanged else { return }
+        }
+        let pts = CaptureFiles.ticks(frame.time)
         let number = sent
         var flags: EncodeFrame.Flags = []
         if let segment, frame.time >= segmentStart + segment {
@@ -120,7 +169,7 @@ final class CaptureRecording {
             flags = .forceKeyFrame
             cuts.insert(number)
         }
-        let step = Int64((Double(settings.frameDuration) * Double(CaptureFiles.timeScale) / 1e9).rounded())
+        let step = CaptureFiles.ticks(settings.frameDuration)
         (slots[number], times[number]) = (frame.slot, frame.time)
         sent += 1
         lastTime = frame.time
@@ -129,7 +178,7 @@ final class CaptureRecording {
             try session.encode(
                 EncodeFrame(
                     frameID: number, pts: lastPTS, duration: max(1, step), poolID: Self.poolID, flags: flags,
-                    layout: queue.copy.layout(at: frame.slot.offset)))
+                    layout: stage.copy.layout(at: frame.slot.offset)))
         } catch {
             isFailed = true
             throw error
@@ -154,9 +203,9 @@ final class CaptureRecording {
 
     private func take(_ event: CompressionSession.Event) throws {
         switch event {
-        case .formatDescription(let record): writer.configure(record)
+        case .formatDescription(let record): writer.configure(.hevc(record, color: settings.color))
         case .frameReleased(let number):
-            if let slot = slots.removeValue(forKey: number) { queue.pool.release(slot) }
+            if let slot = slots.removeValue(forKey: number) { stage.pool.release(slot) }
         case .packet(let packet):
             let description = packet.description
             writer.append(
@@ -174,20 +223,11 @@ final class CaptureRecording {
         let written = writer.state
         if let failure = written.failure { return .failure(failure) }
         if written.isFull { return .maxSize }
-        let now = MonotonicTime.now.nanoseconds
-        switch queue.end {
-        case .duration: return .duration
-        case .changed(let format):
-            return .source(
-                "the frames of the source have another size or format (\(format.width)x\(format.height))")
-        case .source(.finished): return .source("the source has ended")
-        case .source(.gone(let reason)): return .source(reason)
-        case .source(.failed(let reason)): return .failure(CommandFailure(.ioError, reason))
-        case nil: break
-        }
+        if let end = CaptureJob.End(queue.end) { return end }
         guard let limit, let origin = queue.origin else { return nil }
         // Where frames come only with changes, none is to be waited for.
-        return now >= origin + limit + (settings.format.rate == nil ? 0 : Self.longestDelay) ? .duration : nil
+        let delay = stage.format.rate == nil ? 0 : Self.longestDelay
+        return MonotonicTime.now.nanoseconds >= origin + limit + delay ? .duration : nil
     }
 
     /// Codes what was taken, after the source has stopped.

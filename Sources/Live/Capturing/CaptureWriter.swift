@@ -7,7 +7,7 @@ internal import Synchronization
 /// A thread that writes packets to files, so that the session never waits for the disk.
 package final class CaptureWriter: Sendable {
     private enum Message: Sendable {
-        case configuration([UInt8])
+        case configuration(CaptureFiles.Configuration)
         case packet(CaptureFiles.Packet)
         case sound([WrittenPacket])
         case soundEnd(Int64)
@@ -48,7 +48,7 @@ package final class CaptureWriter: Sendable {
 
     package var state: Result { result.withLock { $0 } }
 
-    package func configure(_ record: [UInt8]) { push(.configuration(record)) }
+    package func configure(_ configuration: CaptureFiles.Configuration) { push(.configuration(configuration)) }
 
     package func append(_ packet: CaptureFiles.Packet) {
         waiting.add(packet.bytes.count, ordering: .relaxed)
@@ -112,7 +112,7 @@ package final class CaptureWriter: Sendable {
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
         do throws(CommandFailure) {
             switch message {
-            case .configuration(let record): try files.configure(record)
+            case .configuration(let configuration): try files.configure(configuration)
             case .packet(let packet): try note(files.append(packet))
             case .sound(let packets): for packet in packets { try note(files.append(sound: packet)) }
             case .soundEnd(let time): files.soundEnd = time

@@ -8,6 +8,9 @@ package import HWDModel
 extension CaptureSettings {
     /// The session that the options of `hwctl capture` ask for.
     package init(_ arguments: CaptureArguments, _ format: CaptureFormat, _ pixelFormat: PixelFormat) {
-        self.init(format, pixelFormat, specification: arguments.specification, properties: arguments.properties)
+        self.init(
+            format, pixelFormat, specification: arguments.specification, properties: arguments.properties,
+            constantRate: arguments.constantFrameRate
+                ? arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) } : nil)
     }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCapturing
 
 /// Times and numbers of a source's frames, as a sink can trust them: what comes from a driver or another process may jump.
 package struct SourceClock {
     /// How old a frame can be, and how far its clock can be ahead, in nanoseconds.
     static let (oldest, newest): (Int64, Int64) = (5_000_000_000, 100_000_000)
-    /// A step of numbers that is no loss of frames, but another numbering: more than ten seconds at 1000 per second.
-    static let longestGap: UInt64 = 10_000
 
     private var lastTime: UInt64?
     private var lastNumber: UInt64?
@@ -50,6 +49,6 @@ package struct SourceClock {
         let mask = bits >= 64 ? UInt64.max : 1 << UInt64(bits) - 1
         let step = (number &- lastNumber) & mask
         // A driver that does not count sends the same number always.
-        return step == 0 || step > Self.longestGap ? 1 : step
+        return step == 0 || step > CaptureQueue.longestGap ? 1 : step
     }
 }

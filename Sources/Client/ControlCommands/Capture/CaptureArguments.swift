@@ -31,8 +31,25 @@ package struct CaptureArguments: ParsableArguments {
     @Option(help: ArgumentHelp("Width and height in pixels, such as 1280x720.", valueName: "WxH"))
     package var size: String?
 
-    @Option(help: ArgumentHelp("Frames per second, such as 30, 59.94 or 30000/1001.", valueName: "rate"))
+    @Option(
+        help: ArgumentHelp(
+            "Frames per second that the source is asked for, such as 30, 59.94 or 30000/1001.", valueName: "rate"))
     package var frameRate: String?
+
+    @Flag(
+        help:
+            "Record exactly --frame-rate: a frame is repeated where the source sends less, and left out where it sends more."
+    )
+    package var constantFrameRate = false
+
+    @Flag(help: "Copy what the camera codes itself, HEVC before H.264, and code nothing.")
+    package var copy = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Wait this long for a camera or node that goes away, in seconds or h:m:s, and continue when it is back.",
+            valueName: "time"))
+    package var reconnect: String?
 
     @Option(help: ArgumentHelp("End after this much time, in seconds or h:m:s.", valueName: "time"))
     package var duration: String?
@@ -105,7 +122,12 @@ package struct CaptureArguments: ParsableArguments {
                 "--frame-rate takes a rate from 1 to 1000, such as 30, 59.94 or 30000/1001, not "
                     + "'\(FileName.printable(frameRate))'.")
         }
-        for (option, text) in [("--duration", duration), ("--segment-time", segmentTime)] {
+        guard !constantFrameRate || frameRate != nil else {
+            throw ValidationError("--constant-frame-rate needs --frame-rate.")
+        }
+        for (option, text) in [
+            ("--duration", duration), ("--segment-time", segmentTime), ("--reconnect", reconnect),
+        ] {
             guard let text, PlayArguments.nanoseconds(text).map({ $0 <= 0 }) ?? true else { continue }
             throw ValidationError(
                 "\(option) takes seconds or h:m:s above 0, such as 90 or 1:02:03.5, not "
@@ -126,6 +148,16 @@ package struct CaptureArguments: ParsableArguments {
     }
 
     private func validateEncoder() throws {
+        if copy {
+            let others = [
+                ("--constant-frame-rate", constantFrameRate), ("--quality", quality != nil),
+                ("--bitrate", bitrate != nil), ("--preset", preset != nil), ("--property", !property.isEmpty),
+                ("--hardware \(hardware.rawValue)", hardware != .prefer),
+            ]
+            if let other = others.first(where: \.1) {
+                throw ValidationError("--copy codes nothing, so \(other.0) has no effect: use one of them.")
+            }
+        }
         guard quality == nil || bitrate == nil else {
             throw ValidationError("--quality and --bitrate contradict each other: use one of them.")
         }

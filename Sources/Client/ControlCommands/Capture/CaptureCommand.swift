@@ -16,6 +16,7 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --source test --size 1920x1080 --frame-rate 60 --segment-time 10:00 talk.mov
               hwctl capture --source v4l2:/dev/video0 --audio default camera.mov
               hwctl capture --source pipewire:NODE --duration 1:00:00 node.mov
+              hwctl capture --source v4l2:/dev/video0 --copy --reconnect 60 copy.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
             well; a second signal ends the program at once, and leaves a file that plays.
@@ -33,6 +34,13 @@ package struct CaptureCommand: ParsableCommand {
             before it stays longer, so what is recorded keeps its time. If more than 5 % are dropped in 5 s, a \
             warning says so, and every other frame is left out evenly from then on.
 
+            A source that changes its size is recorded on in the same file, whose pictures then have several sizes. With \
+            --constant-frame-rate the file has exactly --frame-rate frames a second: each picture is at the time that is \
+            nearest to its own, and is repeated where none follows.
+
+            --copy records the HEVC or H.264 that a camera codes itself, from its first key frame on. What follows a lost or \
+            damaged frame is kept, since decoders conceal that.
+
             In software a trial of about a second first chooses the slowest of x265's presets ultrafast, superfast and \
             veryfast that is twice as fast as the recording; a line says which. --preset and --property X265Preset=NAME \
             skip it.
@@ -46,11 +54,12 @@ package struct CaptureCommand: ParsableCommand {
             At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \
             between two frames, and the duration; --json prints the same as a document. Causes:
               queue     the encoder did not keep up
-              rate      left out to halve the rate
+              rate      left out to halve the rate, or for the constant rate
               source    the source skipped frames, or sent fewer than its rate
               damaged   the source sent less than a frame
               clock     a frame's time was not after that of the frame before
               end       captured and not written, because the recording ended early
+              key-frame with --copy: before the first key frame
 
             SOURCES
               v4l2:PATH      a camera of Video4Linux2, such as v4l2:/dev/video0, in the mode that is nearest to --size and \
@@ -60,7 +69,9 @@ package struct CaptureCommand: ParsableCommand {
               test           numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
-            A warning names what a source sends in another size or at another rate than was asked.
+            A warning names what a source sends in another size or at another rate than was asked. A camera or node that goes \
+            away ends the recording well; with --reconnect TIME it is waited for, and the receipt lists the time without it. One \
+            that sends nothing for 5 seconds ends the recording with status 74.
             """)
 
     @OptionGroup var arguments: CaptureArguments

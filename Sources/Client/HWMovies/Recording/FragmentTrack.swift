@@ -12,10 +12,11 @@ struct FragmentTrack {
     private(set) var begin: (decode: Int64, shown: Int64) = (0, 0)
     /// How the packets' times say what a fragment's do.
     private let isVideo: Bool
+    private let isHEVC: Bool
     private let rollDistance: Int16?
 
-    init(_ id: UInt32, isVideo: Bool, rollDistance: Int16? = nil) {
-        (self.id, self.isVideo, self.rollDistance) = (id, isVideo, rollDistance)
+    init(_ id: UInt32, isVideo: Bool, isHEVC: Bool = true, rollDistance: Int16? = nil) {
+        (self.id, self.isVideo, self.isHEVC, self.rollDistance) = (id, isVideo, isHEVC, rollDistance)
     }
 
     var isEmpty: Bool { packets.isEmpty }
@@ -68,7 +69,9 @@ struct FragmentTrack {
     private func flags(_ packet: WrittenPacket, _ number: Int, _ dependencies: ArraySlice<UInt8>) -> UInt32 {
         // Sound depends on nothing.
         guard isVideo else { return 0x0200_0000 }
-        let isKey = packet.bytes.withUnsafeBytes { SampleKind($0, .lengths(4)) }?.isIRAP ?? false
+        let isKey =
+            isHEVC
+            ? packet.bytes.withUnsafeBytes { SampleKind($0, .lengths(4)) }?.isIRAP ?? false : packet.isKeyFrame
         let known: UInt8 = isKey ? 0x20 : 0x10
         let byte = dependencies.count > number ? dependencies[dependencies.startIndex + number] : known
         return UInt32(byte) << 20 | (isKey ? 0 : 0x1_0000)

@@ -83,6 +83,14 @@ public final class MovieRecorder {
 
     /// Adds a track before the first packet of any track, and returns its number for `append`.
     /// - Throws: `usage` for settings that no movie can hold, and after the first fragment.
+    public func addVideo(_ settings: CodedVideoTrackSettings) throws(MovieError) -> Int {
+        try add(
+            FragmentTrack(nextID, isVideo: true, isHEVC: false),
+            try WrittenTrack(coded: settings, isQuickTime: isQuickTime))
+    }
+
+    /// Adds a track before the first packet of any track, and returns its number for `append`.
+    /// - Throws: `usage` for settings that no movie can hold, and after the first fragment.
     public func addSound(_ settings: SoundTrackSettings) throws(MovieError) -> Int {
         try add(
             FragmentTrack(nextID, isVideo: false, rollDistance: settings.rollDistance),
@@ -104,10 +112,32 @@ public final class MovieRecorder {
     /// Changes the parameter sets of a track's packets that follow: they get another sample entry.
     /// - Throws: `usage`; `limit` for more changes than the first movie box has space for; `io`.
     public func changeConfiguration(of track: Int, to record: DecoderConfigurationRecord) throws(MovieError) {
+        try changeEntry(of: track) { track throws(MovieError) in try track.change(to: record) }
+    }
+
+    /// Changes the parameter sets of a track's packets that follow, and the color of their pictures, which may have another size.
+    /// - Throws: as without a color.
+    public func changeConfiguration(
+        of track: Int, to record: DecoderConfigurationRecord, color: MovieColor?
+    ) throws(MovieError) {
+        try changeEntry(of: track) { track throws(MovieError) in try track.change(to: record, color: .some(color)) }
+    }
+
+    /// Changes how a track's packets that follow are coded, and the size of their pictures.
+    /// - Throws: as for HEVC.
+    public func changeConfiguration(
+        of track: Int, to settings: CodedVideoTrackSettings
+    ) throws(MovieError) {
+        try changeEntry(of: track) { track throws(MovieError) in try track.change(to: settings) }
+    }
+
+    private func changeEntry(
+        of track: Int, _ change: (inout WrittenTrack) throws(MovieError) -> Void
+    ) throws(MovieError) {
         let number = try checked(track)
         try flush()
         var changed = tracks[number]
-        try changed.change(to: record)
+        try change(&changed)
         let previous = tracks[number]
         tracks[number] = changed
         guard let head else { return }

@@ -12,11 +12,11 @@ struct TrackBoxes {
     let isQuickTime: Bool
 
     func video(
-        _ settings: VideoTrackSettings, size: [UInt32], _ edits: Box, _ table: Box, chapters: UInt32? = nil
+        _ matrix: [UInt32], _ language: String?, size: [UInt32], _ edits: Box, _ table: Box, chapters: UInt32? = nil
     ) -> Box {
         var children = [
-            header(settings.matrix, size, volume: 0), edits,
-            media("vide", settings.language, Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)), table),
+            header(matrix, size, volume: 0), edits,
+            media("vide", language, Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)), table),
         ]
         if let chapters {
             children.insert(Box("tref", Box("chap", [UInt8](bigEndian: [chapters])).bytes), at: 2)

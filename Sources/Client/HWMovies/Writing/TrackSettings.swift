@@ -31,6 +31,48 @@ public struct VideoTrackSettings: Sendable {
     }
 }
 
+/// A track of pictures of another codec, such as H.264: its packets say which of them are key frames (`WrittenPacket.isKeyFrame`).
+public struct CodedVideoTrackSettings: Sendable {
+    /// Ticks per second of its packets' times.
+    public var timeScale: UInt32
+    /// The type of the sample entry: `avc1`, ….
+    public var type: FourCC
+    /// The size of the coded pictures, in pixels.
+    public var width: UInt16
+    public var height: UInt16
+    /// The box that configures a decoder, whole: `avcC`, ….
+    public var configuration: Box
+    public var color: MovieColor?
+    /// Three letters of ISO 639-2; nil for an undetermined one.
+    public var language: String?
+
+    public init(timeScale: UInt32, type: FourCC, width: UInt16, height: UInt16, configuration: Box) {
+        (self.timeScale, self.type, self.configuration) = (timeScale, type, configuration)
+        (self.width, self.height) = (width, height)
+    }
+
+    /// The size at which it is shown, in 1/65536 of a pixel.
+    var displaySize: [UInt32] { [UInt32(width) << 16, UInt32(height) << 16] }
+
+    func entry(isQuickTime: Bool) -> Box {
+        .visualEntry(
+            type, width, height, [configuration] + (color.map { [$0.box(isQuickTime: isQuickTime)] } ?? []))
+    }
+}
+
+extension Box {
+    /// A `VisualSampleEntry` (ISO/IEC 14496-12 12.1.3).
+    static func visualEntry(_ type: FourCC, _ width: UInt16, _ height: UInt16, _ children: [Box]) -> Box {
+        var fields = [UInt8](repeating: 0, count: 6) + [0, 1] + [UInt8](repeating: 0, count: 16)
+        fields.appendBigEndian(width)
+        fields.appendBigEndian(height)
+        // 72 dpi, one frame in a sample, no name of a compressor, 24 bits.
+        fields += [UInt8](bigEndian: [0x0048_0000, 0x0048_0000, 0]) + [0, 1] + [UInt8](repeating: 0, count: 32)
+        fields += [0, 0x18, 0xFF, 0xFF]
+        return Box(type, fields: fields, children: children)
+    }
+}
+
 /// A track of sound whose packets and sample entry the app brings.
 public struct SoundTrackSettings: Sendable {
     /// Ticks per second of its packets' times: the sample rate.
@@ -52,7 +94,7 @@ public struct SoundTrackSettings: Sendable {
 ///
 /// Times are those of the movie, in ticks of the track: what precedes 0 is not shown.
 public struct WrittenPacket: Sendable {
-    /// HEVC: NAL units that are preceded by their lengths in 4 bytes.
+    /// HEVC, H.264: NAL units that are preceded by their lengths in 4 bytes.
     public var bytes: [UInt8]
     /// When it is shown or heard.
     public var time: Int64
@@ -60,6 +102,8 @@ public struct WrittenPacket: Sendable {
     public var decodeTime: Int64
     /// Not negative.
     public var duration: Int64
+    /// Whether decoding can begin with a picture of `CodedVideoTrackSettings`; HEVC's NAL units say that themselves.
+    public var isKeyFrame = false
 
     public init(bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64) {
         self.bytes = bytes
@@ -111,12 +155,6 @@ extension VideoTrackSettings {
         do { hvcC = try record.bytes() } catch {
             throw MovieError(.usage, "the configuration is damaged: \(error)")
         }
-        var fields = [UInt8](repeating: 0, count: 6) + [0, 1] + [UInt8](repeating: 0, count: 16)
-        fields.appendBigEndian(width)
-        fields.appendBigEndian(height)
-        // 72 dpi, one frame in a sample, no name of a compressor, 24 bits.
-        fields += [UInt8](bigEndian: [0x0048_0000, 0x0048_0000, 0]) + [0, 1] + [UInt8](repeating: 0, count: 32)
-        fields += [0, 0x18, 0xFF, 0xFF]
         var children = [Box("hvcC", hvcC)] + boxes
         if let color { children.append(color.box(isQuickTime: isQuickTime)) }
         if let pixelAspect {
@@ -126,7 +164,7 @@ extension VideoTrackSettings {
         if let cleanAperture { children.append(cleanAperture.box) }
         if let masteringDisplay { children.append(Box("mdcv", masteringDisplay)) }
         if let contentLight { children.append(Box("clli", contentLight)) }
-        return Box("hvc1", fields: fields, children: children)
+        return .visualEntry("hvc1", width, height, children)
     }
 
     /// The matrix of the track's header.

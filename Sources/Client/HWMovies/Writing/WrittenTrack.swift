@@ -7,6 +7,7 @@ struct WrittenTrack {
     /// What the track has.
     enum Media {
         case video(VideoTrackSettings)
+        case coded(CodedVideoTrackSettings)
         case sound(SoundTrackSettings)
         case chapters
     }
@@ -28,7 +29,7 @@ struct WrittenTrack {
         var isZero: Bool { numbers.isEmpty || numbers.count == 2 && numbers[1] == 0 }
     }
 
-    private let media: Media
+    private var media: Media
     /// What is known of the pictures; nil for sound.
     private var annotations: PictureAnnotations?
     let timeScale: UInt32
@@ -59,6 +60,15 @@ struct WrittenTrack {
         entries = [try video.entry(video.configuration, isQuickTime: isQuickTime)]
     }
 
+    init(coded video: CodedVideoTrackSettings, isQuickTime: Bool) throws(MovieError) {
+        guard video.timeScale > 0, video.width > 0, video.height > 0 else {
+            throw MovieError(.usage, "a track of pictures needs a time scale and a size above 0")
+        }
+        media = .coded(video)
+        (timeScale, self.isQuickTime) = (video.timeScale, isQuickTime)
+        entries = [video.entry(isQuickTime: isQuickTime)]
+    }
+
     init(sound: SoundTrackSettings, isQuickTime: Bool) throws(MovieError) {
         guard sound.timeScale > 0, sound.entry.size >= 36 else {
             throw MovieError(.usage, "a track of sound needs a time scale above 0 and a whole sample entry")
@@ -81,7 +91,12 @@ struct WrittenTrack {
     /// The number of the sample entry of the packets that follow.
     var entry: Int { current }
     /// Whether it has pictures.
-    var isVideo: Bool { if case .video = media { true } else { false } }
+    var isVideo: Bool {
+        switch media {
+        case .video, .coded: true
+        case .sound, .chapters: false
+        }
+    }
 
     /// Annotations without pictures, for those of a fragment; nil for sound.
     var emptyAnnotations: PictureAnnotations? {
@@ -90,11 +105,27 @@ struct WrittenTrack {
     }
 
     /// Changes the parameter sets of the packets that follow.
-    mutating func change(to record: DecoderConfigurationRecord) throws(MovieError) {
-        guard case .video(let settings) = media, record.lengthSize == 4 else {
-            throw MovieError(.usage, "only tracks of video have parameter sets, with lengths of 4 bytes")
+    /// - Parameter color: that of their pictures; nil where it does not change.
+    mutating func change(to record: DecoderConfigurationRecord, color: MovieColor?? = nil) throws(MovieError) {
+        guard case .video(var settings) = media, record.lengthSize == 4 else {
+            throw MovieError(.usage, "only tracks of HEVC have these parameter sets, with lengths of 4 bytes")
         }
-        let entry = try settings.entry(record, isQuickTime: isQuickTime)
+        if let color { settings.color = color }
+        try use(try settings.entry(record, isQuickTime: isQuickTime))
+        media = .video(settings)
+        annotations?.change(to: record)
+    }
+
+    /// Changes how the packets that follow are coded.
+    mutating func change(to video: CodedVideoTrackSettings) throws(MovieError) {
+        guard case .coded(let settings) = media, settings.timeScale == video.timeScale else {
+            throw MovieError(.usage, "a track keeps its kind of codec and its time scale")
+        }
+        try use(video.entry(isQuickTime: isQuickTime))
+    }
+
+    /// Makes an entry that of the packets that follow.
+    private mutating func use(_ entry: Box) throws(MovieError) {
         if let known = entries.firstIndex(of: entry) {
             current = known + 1
             return
@@ -102,7 +133,6 @@ struct WrittenTrack {
         guard entries.count < Self.maxEntries else {
             throw MovieError(.limit, "the parameter sets change more than \(Self.maxEntries) times")
         }
-        annotations?.change(to: record)
         entries.append(entry)
         current = entries.count
     }
@@ -150,9 +180,18 @@ struct WrittenTrack {
         shifts.append(UInt32(packet.time - packet.decodeTime))
         sizes.append(UInt32(packet.bytes.count))
         shown = (min(shown.first, packet.time), max(shown.end, packet.time + packet.duration))
+        if isKeyFrame(packet) { sync.append(UInt32(sizes.count)) }
         guard case .video = media else { return }
-        if Self.kind(packet)?.isIRAP ?? false { sync.append(UInt32(sizes.count)) }
         packet.bytes.withUnsafeBytes { annotations?.note($0) }
+    }
+
+    /// Whether decoding can begin with a picture; false for sound.
+    func isKeyFrame(_ packet: WrittenPacket) -> Bool {
+        switch media {
+        case .video: Self.kind(packet)?.isIRAP ?? false
+        case .coded: packet.isKeyFrame
+        case .sound, .chapters: false
+        }
     }
 
     /// How long the track is shown, in its ticks, from the begin of the movie.
@@ -184,7 +223,7 @@ struct WrittenTrack {
         durations.append(UInt32(times?.duration ?? 0))
         table.children.append(Box("stts", durations.body))
         if !shifts.isZero { table.children.append(Box("ctts", shifts.body)) }
-        if case .video = media, sync.count < sizes.count {
+        if isVideo, sync.count < sizes.count {
             table.children.append(Box("stss", [UInt8](bigEndian: [0, UInt32(sync.count)] + sync)))
         }
         table.children.append(Box("stsc", []))
@@ -197,8 +236,11 @@ struct WrittenTrack {
         case .video(let settings):
             try checkingBoxes { () throws(BoxError) in try annotations?.write(into: &table) }
             return writer.video(
-                settings, size: try settings.displaySize(settings.configuration), edits,
+                settings.matrix, settings.language, size: try settings.displaySize(settings.configuration), edits,
                 try corrected(table), chapters: chapters)
+        case .coded(let settings):
+            return writer.video(
+                Box.identityMatrix, settings.language, size: settings.displaySize, edits, table, chapters: chapters)
         case .chapters: return writer.chapters(edits, table)
         case .sound(let settings):
             if let distance = settings.rollDistance {
@@ -235,7 +277,11 @@ struct WrittenTrack {
         switch media {
         case .video(let settings):
             return writer.video(
-                settings, size: try settings.displaySize(settings.configuration), edits, table, chapters: nil)
+                settings.matrix, settings.language, size: try settings.displaySize(settings.configuration), edits,
+                table, chapters: nil)
+        case .coded(let settings):
+            return writer.video(
+                Box.identityMatrix, settings.language, size: settings.displaySize, edits, table, chapters: nil)
         case .sound(let settings): return writer.sound(settings, edits, table)
         case .chapters: return writer.chapters(edits, table)
         }

@@ -54,10 +54,10 @@ package struct CameraMode: Hashable, Sendable {
     /// Without a size: the largest up to 1920x1080 that reaches the rate. With one: the nearest.
     /// - Parameters:
     ///   - rate: frames per second.
-    ///   - codec: what is to be copied; nil for pictures that are coded here.
+    ///   - codecs: one of which is to be copied; none for pictures that are coded here.
     /// - Returns: nil where no mode is of a kind that is recorded.
     package static func best(
-        of modes: [CameraMode], size: (width: Int, height: Int)?, rate: Double, codec: CaptureCodec? = nil
+        of modes: [CameraMode], size: (width: Int, height: Int)?, rate: Double, codecs: [CaptureCodec] = []
     ) -> CameraMode? {
         func rank(_ mode: CameraMode) -> [Double] {
             let area = Double(mode.width * mode.height)
@@ -74,8 +74,8 @@ package struct CameraMode: Hashable, Sendable {
         }
         return modes.filter { mode in
             switch CameraContent(fourcc: mode.fourcc) {
-            case .coded(let own): own == codec
-            case .raw, .jpeg: codec == nil
+            case .coded(let own): codecs.contains(own)
+            case .raw, .jpeg: codecs.isEmpty
             case nil: false
             }
         }.min { rank($0).lexicographicallyPrecedes(rank($1)) }
@@ -95,6 +95,11 @@ package struct Camera: Hashable, Sendable {
 
     /// Whether it sends pictures, and not only what it codes itself.
     package var hasPictures: Bool { CameraMode.best(of: modes, size: nil, rate: 30) != nil }
+
+    /// What it codes itself, and can be copied, HEVC first.
+    package var codecs: [CaptureCodec] {
+        [.hevc, .h264].filter { CameraMode.best(of: modes, size: nil, rate: 30, codecs: [$0]) != nil }
+    }
 
     /// The cameras of a folder of device nodes, by number; devices that cannot be opened are left out.
     package static func all(in folder: String = "/dev") -> [Camera] {

@@ -10,6 +10,9 @@ struct CameraColor: Hashable {
     var isFullRange: Bool
 
     init(colorspace: UInt32, transfer: UInt32, encoding: UInt32, quantization: UInt32, isRGB: Bool, isJPEG: Bool) {
+        // JFIF (ITU-T T.871 clause 7) has BT.601's matrix and the full range, as libavcodec's decoder states; the rest is that of
+        // V4L2_COLORSPACE_JPEG.
+        let colorspace = colorspace == 0 && isJPEG ? 7 : colorspace
         switch colorspace {
         case 1: primaries = 6  // SMPTE170M
         case 3, 7, 8: primaries = 1  // REC709, JPEG, SRGB

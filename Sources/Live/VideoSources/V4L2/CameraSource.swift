@@ -27,21 +27,25 @@ package final class CameraSource: CaptureSource {
     ///   - path: its device node.
     ///   - size: in pixels; nil for the largest up to 1920x1080. The nearest that there is is taken.
     ///   - rate: frames per second that are wanted.
-    ///   - codec: what the camera codes itself and is to be copied; nil for pictures.
+    ///   - codecs: what the camera codes itself, one of which is to be copied, HEVC first; none for pictures.
     ///   - silence: how long nothing may come before the source ends.
     /// - Throws: a failure with the exit code of its cause.
     package init(
-        path: String, size: (width: Int, height: Int)? = nil, rate: Double = 30, codec: CaptureCodec? = nil,
+        path: String, size: (width: Int, height: Int)? = nil, rate: Double = 30, codecs: [CaptureCodec] = [],
         silence: Duration = .seconds(5)
     ) throws(CommandFailure) {
         device = try CameraDevice(path: path)
         let (modes, others) = device.modes(nearSize: size)
-        guard let mode = CameraMode.best(of: modes, size: size, rate: rate, codec: codec) else {
+        guard let mode = CameraMode.best(of: modes, size: size, rate: rate, codecs: codecs) else {
             let names = Set(modes.map(\.fourcc)).sorted() + others
+            let isCoded = CameraMode.best(of: modes, size: size, rate: rate, codecs: [.hevc, .h264]) != nil
             throw CommandFailure(
-                codec == nil ? .badInput : .usage,
-                "\(path) has no format that \(codec == nil ? "can be recorded" : "is \(codec?.rawValue ?? "")")"
-                    + (names.isEmpty ? "" : ": it has \(names.joined(separator: ", "))"))
+                codecs.isEmpty ? .badInput : .usage,
+                "\(path) has no format that "
+                    + (codecs.isEmpty
+                        ? "can be recorded" : "is \(codecs.map(\.rawValue).joined(separator: " or "))")
+                    + (names.isEmpty ? "" : ": it has \(names.joined(separator: ", "))")
+                    + (codecs.isEmpty && isCoded ? "; --copy records what it codes itself" : ""))
         }
         setting = try device.set(mode)
         self.silence = silence
@@ -102,6 +106,9 @@ package final class CameraSource: CaptureSource {
         }?.join()
     }
 
+    /// Bytes of parameter sets at most.
+    private static let greatestHeader = 64 << 10
+
     /// Forgets an earlier call of `stop`.
     private func drain() {
         var count: UInt64 = 0
@@ -114,6 +121,8 @@ package final class CameraSource: CaptureSource {
         let pixels: RawPictures?
         let sink: any CaptureSink
         var clock = SourceClock()
+        /// Parameter sets that came in a buffer of their own, for the next access unit.
+        var header: [UInt8] = []
 
         init(pixels: RawPictures?, sink: any CaptureSink) { (self.pixels, self.sink) = (pixels, sink) }
     }
@@ -197,11 +206,10 @@ package final class CameraSource: CaptureSource {
                     return (false, .failed("\(device.path) sends \(what), which cannot be recorded"))
                 }
             case .coded(let codec):
-                if let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) {
-                    loop.sink.coded(
-                        bytes, isKeyFrame: isKeyFrame, at: time, sequence: loop.clock.number(number, bits: 32))
-                } else {
-                    isDamaged = true
+                switch send(bytes, codec, at: time, number, loop) {
+                case .sent: break
+                case .header: return (false, queue(frame.index))
+                case .damaged: isDamaged = true
                 }
             }
         }
@@ -210,6 +218,33 @@ package final class CameraSource: CaptureSource {
             loop.sink.lost(1, at: time, cause: "damaged")
         }
         return (!isDamaged, result ?? queue(frame.index))
+    }
+
+    private enum UnitOutcome { case sent, header, damaged }
+
+    /// Sends an access unit.
+    private func send(
+        _ bytes: UnsafeRawBufferPointer, _ codec: CaptureCodec, at time: UInt64, _ number: UInt64, _ loop: Loop
+    ) -> UnitOutcome {
+        guard let isKeyFrame = CapturedUnit.isKeyFrame(bytes, codec) else {
+            guard CapturedUnit.hasParameterSets(bytes, codec),
+                loop.header.count + bytes.count <= Self.greatestHeader
+            else { return .damaged }
+            loop.header += bytes
+            // Its number is no frame's.
+            loop.clock.damaged(number, bits: 32)
+            return .header
+        }
+        let sequence = loop.clock.number(number, bits: 32)
+        if loop.header.isEmpty {
+            loop.sink.coded(bytes, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
+        } else {
+            (loop.header + bytes).withUnsafeBytes {
+                loop.sink.coded($0, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
+            }
+            loop.header = []
+        }
+        return .sent
     }
 
     private func queue(_ index: UInt32) -> CaptureEnd? {
@@ -285,18 +320,23 @@ private final class CameraBuffers: @unchecked Sendable {
 extension CameraSource {
     /// Cameras as `hwctl capture` has them: `v4l2:/dev/video0`.
     package static var kind: CaptureKind {
-        CaptureKind("v4l2", hasPart: true) { () throws(CommandFailure) in
+        var kind = CaptureKind("v4l2", hasPart: true) { () throws(CommandFailure) in
             Camera.all().map { camera in
                 let formats = camera.modes.map { mode in
                     "\(mode.fourcc) \(mode.width)x\(mode.height)" + (mode.rate.map { " \($0.text)" } ?? "")
                 }
                 return CaptureListing(
                     name: "v4l2:\(camera.path)", description: camera.name, formats: formats + camera.otherFormats,
-                    recorded: camera.hasPictures ? ["hevc"] : [])
+                    recorded: (camera.hasPictures ? ["hevc"] : []) + camera.codecs.map { "\($0.rawValue) (--copy)" }
+                )
             }
         } open: { request throws(CommandFailure) in
-            try CameraSource(path: request.part, size: request.size, rate: request.rate?.perSecond ?? 30)
+            try CameraSource(
+                path: request.part, size: request.size, rate: request.rate?.perSecond ?? 30,
+                codecs: request.copies ? [.hevc, .h264] : [])
         }
+        (kind.comesBack, kind.hasCoded) = (true, true)
+        return kind
     }
 }
 
