@@ -116,25 +116,11 @@ final class RecordedFile {
         else { throw MovieError(.inUse, "\(path) was changed by another program while it was read") }
     }
 
-    /// Ends the last box, which is cut off or states no size, with the file, so that what is appended is not within it.
-    ///
-    /// What remains of a box that is not media says nothing, and becomes free space.
-    /// - Throws: `inUse`; `unsupported` for media of 4 GiB and more without a size; `io`.
-    func end(_ box: (start: UInt64, type: FourCC, headerSize: Int)) throws(MovieError) {
+    /// Replaces the header of the last box, so that it ends with the file and what is appended is not within it.
+    /// - Throws: `inUse`; `io`.
+    func end(_ header: [UInt8], at position: UInt64) throws(MovieError) {
         try checkUnchanged(sizeOnly: false)
-        let isMedia = box.type == "mdat"
-        let size = position - box.start
-        if box.headerSize == Box.largeHeaderSize {
-            var bytes = [UInt8](bigEndian: [1, ((isMedia ? "mdat" : "free") as FourCC).rawValue])
-            bytes.appendBigEndian(size)
-            try replace(bytes, at: box.start)
-        } else {
-            guard let short = UInt32(exactly: size) else {
-                throw MovieError(.unsupported, "the last box of \(path) states no size: it cannot be finished")
-            }
-            try replace(
-                [UInt8](bigEndian: [short, ((isMedia ? "mdat" : "free") as FourCC).rawValue]), at: box.start)
-        }
+        try replace(header, at: position)
         var status = stat()
         if fstat(descriptor, &status) == 0 { opened = status.st_mtim }
         try sync()
