@@ -111,7 +111,8 @@ final class CaptureRecording {
     }
 
     private func send(_ frame: CaptureQueue.Frame) throws {
-        let pts = Int64(frame.time / 1000 * 9 / 100)
+        // Rounded, so that frames of a steady rate have one duration, which is one row of the file's table.
+        let pts = Int64((frame.time * 9 + 50_000) / 100_000)
         let number = sent
         var flags: EncodeFrame.Flags = []
         if let segment, frame.time >= segmentStart + segment {
