@@ -47,8 +47,9 @@ def main(hwctl, path):
             with open(part, "wb") as file:
                 file.write(whole[:cut])
             # What was shown when the byte at the cut was written.
-            reached = max(end for position, end in packets if position < cut)
-            played = max(end for _, end in recording.packets(part))
+            reached = max(end for (position, _), end in packets.items() if position < cut)
+            # libavformat returns what is left of a packet, too.
+            played = max(end for packet, end in recording.packets(part).items() if packet in packets)
             check(played >= reached - 1.0, f"{name}: plays to {played:.2f} of {reached:.2f} s")
             worst = max(worst, reached - played)
             answer = json.loads(subprocess.run([hwctl, "repair", "--quiet", "--json", part], capture_output=True, check=True).stdout)

@@ -26,9 +26,9 @@ def tree(data, start, end, path=""):
 
 
 def packets(path):
-    """The position and the end in seconds of each packet of the video that is in the file in full."""
+    """The end in seconds of each packet of the video, by its position and its size in the file, where it may be cut off."""
     text = subprocess.run(
         ["ffprobe", "-v", "quiet", "-fflags", "+ignidx", "-select_streams", "v", "-show_entries",
-         "packet=pts_time,duration_time,pos", "-of", "csv=p=0", path], capture_output=True, text=True).stdout
+         "packet=pts_time,duration_time,size,pos", "-of", "csv=p=0", path], capture_output=True, text=True).stdout
     rows = [line.rstrip(",").split(",") for line in text.split()]
-    return [(int(row[2]), float(row[0]) + float(row[1])) for row in rows if len(row) == 3 and "N/A" not in row]
+    return {(int(position), int(size)): float(time) + float(duration) for time, duration, size, position in rows}
