@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sessions that go on in another process: how long that takes, and what being ready for it costs."""
+"""Sessions that continue in another process: how long that takes, and what being ready for it costs."""
 import statistics
 
 from common import ROUNDS, Daemon, short, simulated_driver, table
@@ -52,4 +52,4 @@ def failover(folder):
         FIGURES.record(f"memory that is kept, {NAMES[suffix]}", [held / reported])
         rows.append((f"memory that is kept / that Create reports, {NAMES[suffix]}", f"{held / 2**20:.1f} MiB / {reported / 2**20:.1f} MiB",
                      "no more"))
-    return "Sessions that go on in another process, 720p:\n\n" + table(["what", "measured", "goal"], rows)
+    return "Sessions that continue in another process, 720p:\n\n" + table(["what", "measured", "goal"], rows)

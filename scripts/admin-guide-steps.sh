@@ -77,7 +77,7 @@ stage_packages() {
     finish_encode
     further "for i in \$(seq 600); do systemctl status --no-pager hwdaemon | grep -q 'Status: \"Serving 0 sessions.\"' && exit; sleep 0.1; done; exit 1"
     prepare 'echo MaxSessions=three >/etc/hwdaemon/local.conf; systemctl kill --kill-whom=main --signal=SIGUSR2 hwdaemon'
-    further "$(journal 'the upgrade failed, this daemon goes on') && systemctl status --no-pager hwdaemon | grep -q 'The upgrade failed, this daemon goes on'"
+    further "$(journal 'the upgrade failed, this daemon continues') && systemctl status --no-pager hwdaemon | grep -q 'The upgrade failed, this daemon continues'"
     prepare 'rm /etc/hwdaemon/local.conf'
     further "$serves"
     start_encode

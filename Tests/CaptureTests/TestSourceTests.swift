@@ -140,10 +140,10 @@ struct TestSourceTests {
     }
 
     @Test(arguments: [("500M", 500_000_000), ("4g", 4_000_000_000), ("1.5k", 1500), ("12", 12)])
-    func sizesHaveSuffixes(text: String, bytes: Int64) { #expect(CaptureArguments.bytes(text) == bytes) }
+    func sizesHaveSuffixes(text: String, bytes: Int64) { #expect(ScaledNumber.whole(text) == bytes) }
 
     @Test(arguments: ["", "M", "-1", "1e5", "1MB", "nan", "999999999999T"])
-    func otherSizesAreRefused(text: String) { #expect(CaptureArguments.bytes(text) == nil) }
+    func otherSizesAreRefused(text: String) { #expect(ScaledNumber.whole(text) == nil) }
 
     @Test(
         arguments: [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A libFuzzer target over the reader of movies: it may throw but not trap. Built by scripts/fuzz.
+// A libFuzzer target over the reader of movies and the repair of recordings: they may throw but not trap. Built by scripts/fuzz.
 import HWDBoxes
 import HWMovies
 
@@ -8,6 +8,10 @@ import HWMovies
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let source = MovieMemory(Array(UnsafeBufferPointer(start: start, count: count)))
     guard let movie = try? Movie(source) else { return 0 }
+    // More samples than that take longer than a fuzzer waits.
+    if movie.isFragmented, movie.tracks.allSatisfy({ $0.sampleCount < 100_000 }) {
+        repair(movie, Array(UnsafeBufferPointer(start: start, count: count)))
+    }
     for track in movie.tracks.prefix(8) {
         for entry in track.entries.prefix(8) {
             _ = (entry.color, entry.pixelAspect, entry.cleanAperture, entry.hevc, entry.configuration?.bytes)
@@ -23,6 +27,28 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         }
     }
     return 0
+}
+
+/// Finishes a recording as `MovieRepair` does, and checks that the plain movie has the packets that it counts.
+private func repair(_ movie: Movie, _ original: [UInt8]) {
+    guard let plan = try? RepairPlan(movie, MovieMemory(original), "the file") else { return }
+    var bytes = original
+    func replace(_ header: [UInt8], at position: UInt64) {
+        bytes.replaceSubrange(Int(position)..<Int(position) + header.count, with: header)
+    }
+    if let header = plan.lastHeader { replace(header.bytes, at: header.position) }
+    let end = UInt64(bytes.count)
+    bytes += plan.movie.bytes
+    var head = [UInt8](bigEndian: [1, ("mdat" as FourCC).rawValue])
+    head.appendBigEndian(end - plan.start)
+    replace(head, at: plan.start)
+    do throws(MovieError) {
+        let finished = try Movie(MovieMemory(bytes))
+        let count = finished.tracks.reduce(0) { $0 + $1.sampleCount }
+        if finished.isFragmented || finished.isCutShort || count != plan.packetCount {
+            fatalError("a repaired movie has \(count) packets, not \(plan.packetCount)")
+        }
+    } catch { fatalError("a repaired movie cannot be read: \(error)") }
 }
 
 /// Checks that packets lie inside of the file and are decoded before they are shown.

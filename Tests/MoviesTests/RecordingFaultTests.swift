@@ -99,7 +99,7 @@ import Testing
             if header.type != "mdat", header.type != "free" { boxes.append(position..<end) }
             position = end
         }
-        var generator = SystemRandomNumberGenerator()
+        var generator = SplitMix(state: 49)
         var (finished, refused) = (0, 0)
         for _ in 0..<600 {
             var bytes = original
@@ -107,7 +107,8 @@ import Testing
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 guard let box = boxes.randomElement(using: &generator) else { continue }
                 let place = Int.random(in: box, using: &generator)
-                bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << UInt8.random(in: 0...7)].randomElement() ?? 0
+                let bit = UInt8.random(in: 0...7, using: &generator)
+                bytes[place] = [0, 1, 0x7F, 0xFF, bytes[place] ^ 1 << bit].randomElement(using: &generator) ?? 0
                 changes[place] = bytes[place]
             }
             try Data(bytes).write(to: URL(filePath: path))
@@ -128,7 +129,7 @@ import Testing
     }
 
     /// A recording as its recorder leaves it when it is killed.
-    private func dead(_ scratch: Scratch, _ made: String) throws -> [UInt8] {
+    static func dead(_ scratch: Scratch, _ made: String) throws -> [UInt8] {
         let source = try RecordingTests.Source(made)
         let path = scratch.file("dead.mov")
         let recorder = try source.start(path)
@@ -141,7 +142,7 @@ import Testing
     @Test("The repair of a recording that is cut off can stop at any write and be made again")
     func interruptedCut() throws {
         let scratch = try Scratch()
-        let whole = try dead(scratch, try Recipe.all[0].make(in: scratch))
+        let whole = try Self.dead(scratch, try Recipe.all[0].make(in: scratch))
         let path = scratch.file("cut.mov")
         var (position, cuts): (Int, [Int]) = (0, [])
         // Within every kind of box and its header, from the second fragment on.
@@ -153,7 +154,8 @@ import Testing
             position += size
         }
         #expect(cuts.count > 16)
-        for cut in cuts.dropFirst(8).shuffled().prefix(24) {
+        var generator = SplitMix(state: 50)
+        for cut in cuts.dropFirst(8).shuffled(using: &generator).prefix(24) {
             let bytes = Array(whole.prefix(cut))
             try Data(bytes).write(to: URL(filePath: path))
             #expect(try MovieRepair(path: path).outcome == .finished, "cut at \(cut)")
@@ -181,7 +183,7 @@ import Testing
     @Test("What another program writes, or a repair would lose, is refused and not changed")
     func losses() throws {
         let scratch = try Scratch()
-        let original = try dead(scratch, Clips.path("bframes.mp4"))
+        let original = try Self.dead(scratch, Clips.path("bframes.mp4"))
         let path = scratch.file("refused.mov")
         func refusal(_ bytes: [UInt8]) throws -> MovieError.Code? {
             try Data(bytes).write(to: URL(filePath: path))

@@ -31,6 +31,8 @@ struct SoundDecoderTests {
         Case(entry: "mp4a", options: ["-c:a", "aac"], tolerance: 2e-5),
         Case(entry: "fLaC", options: ["-c:a", "flac", "-strict", "-2", "-f", "mp4"]),
         Case(entry: "ac-3", options: ["-c:a", "ac3", "-f", "mp4"], tolerance: 2e-5),
+        // QuickTime's entry of version 1.
+        Case(entry: "ac-3", options: ["-c:a", "ac3", "-f", "mov"], tolerance: 2e-5),
         Case(entry: "ec-3", options: ["-c:a", "eac3", "-f", "mp4"], tolerance: 2e-5),
         Case(entry: "Opus", options: ["-c:a", "libopus", "-f", "mp4"], tolerance: 2e-5),
     ]

@@ -86,7 +86,7 @@ public final class DMABuffer: @unchecked Sendable {
 
 /// A fence that another process sent as a sync file.
 public final class SyncFile: Sendable {
-    /// Time that a fence may take: a device's work for one frame, and never a reason to hang.
+    /// Time that all devices together may take for one frame: never a reason to hang, nor to be killed as a process that hangs.
     public static let timeout = Duration.seconds(2)
 
     private let file: OwnedFD
@@ -106,11 +106,12 @@ public final class SyncFile: Sendable {
 
     /// Waits until the fence is signaled.
     ///
-    /// - Throws: `Parameter` for one that is not within `timeout`.
-    public func wait() throws(SessionError) {
+    /// - Parameter deadline: what is left of the frame's `timeout`.
+    /// - Throws: `Parameter` for one that is not signaled before.
+    public func wait(until deadline: MonotonicTime) throws(SessionError) {
         var isReady = false
         do throws(SystemError) {
-            isReady = try HWDTransport.wait(file.rawValue, for: POLLIN, until: MonotonicTime.now + Self.timeout)
+            isReady = try HWDTransport.wait(file.rawValue, for: POLLIN, until: deadline)
         } catch { throw SessionError(.allocationFailed, "a fence cannot be waited for: \(error)") }
         guard isReady else {
             throw SessionError(.parameter, "a fence was not signaled within \(Self.timeout.components.seconds) s")

@@ -40,13 +40,14 @@ package struct SampleGroup: Hashable, Sendable {
 
     /// `sgpd` version 1 and `sbgp` version 0.
     package var boxes: [Box] {
-        let length = entries.first?.count ?? 0
+        let lengths = Set(entries.map(\.count))
+        let length = lengths.count == 1 ? lengths.first ?? 0 : 0
         var descriptions: [UInt8] = [1, 0, 0, 0]
         descriptions.appendBigEndian(type.rawValue)
         descriptions.appendBigEndian(UInt32(length))
         descriptions.appendBigEndian(UInt32(entries.count))
         for entry in entries {
-            // With a default length of 0 each entry has its own length field, even where that is 0 too.
+            // With a default length of 0, as for entries that differ in theirs, each has a length field, even where that is 0 too.
             if length == 0 { descriptions.appendBigEndian(UInt32(entry.count)) }
             descriptions += entry
         }

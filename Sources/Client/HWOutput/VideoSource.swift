@@ -106,8 +106,9 @@ public struct MovieVideo: VideoSource {
             throw MovieError(.malformed, "sample \(packet.sample + 1) of track \(packet.track) is not HEVC")
         }
         return VideoPacket(
-            bytes: packet.bytes, time: packet.time, decodeTime: packet.decodeTime, duration: packet.duration,
-            isKey: packet.isKey, isShown: packet.isShown, formatDescription: record)
+            bytes: packet.bytes, time: packet.time, decodeTime: packet.decodeTime,
+            duration: packet.duration - packet.trimmedEnd, isKey: packet.isKey, isShown: packet.isShown,
+            formatDescription: record)
     }
 
     public mutating func seek(to time: Int64) -> VideoSeekPoint? {

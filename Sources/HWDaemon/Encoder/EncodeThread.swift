@@ -279,7 +279,8 @@ struct EncodeThread {
             throw SessionError(.invalidSession, "a frame came before the encoder was open")
         }
         // The encoder has read the frame before it.
-        try picture?.load()
+        var wait = DeviceWait()
+        try picture?.load(&wait)
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)

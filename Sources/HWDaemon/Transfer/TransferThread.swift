@@ -48,6 +48,7 @@ struct TransferThread {
         var pools: (SharedMemory, SharedMemory)
         /// Where the result goes besides its pool.
         var targetPicture: PictureUse?
+        var wait: DeviceWait
         var converter: any PixelConverter
         var ticket: ConversionTicket
 
@@ -119,8 +120,9 @@ struct TransferThread {
             finishAll()
         }
         do throws(SessionError) {
-            try pending.sourcePicture?.load()
-            try pending.targetPicture?.prepare()
+            var wait = DeviceWait()
+            try pending.sourcePicture?.load(&wait)
+            try pending.targetPicture?.prepare(&wait)
             let converter = try converter(
                 for: Key(color: frame.color, scaling: pending.scaling, effects: pending.effects))
             while begun.count >= converter.depth { finishOldest() }
@@ -136,7 +138,7 @@ struct TransferThread {
             begun.append(
                 Begun(
                     frame: frame, pools: (pending.source, pending.target), targetPicture: pending.targetPicture,
-                    converter: converter, ticket: ticket))
+                    wait: wait, converter: converter, ticket: ticket))
         } catch {
             // A color that cannot be converted fails only its own frame.
             finishAll()
@@ -148,11 +150,11 @@ struct TransferThread {
 
     private mutating func finishOldest() {
         guard !begun.isEmpty else { return }
-        let oldest = begun.removeFirst()
+        var oldest = begun.removeFirst()
         var failure: SessionError?
         do throws(SessionError) {
             try oldest.converter.finish(oldest.ticket)
-            try oldest.targetPicture?.store()
+            try oldest.targetPicture?.store(&oldest.wait)
         } catch { failure = error }
         worker.publish(gpu.memoryUse)
         worker.answer(oldest.frame.frameID, failure, bytes: worker.setup.targetBytes)

@@ -68,11 +68,10 @@ public final class ImportedPicture: Sendable {
     /// Copies the samples from the dma-bufs, or to them.
     ///
     /// - Throws: why that is not possible, or that a device uses them for longer than a fence may take.
-    fileprivate func transfer(writing: Bool) throws(SessionError) {
+    fileprivate func transfer(writing: Bool, until deadline: MonotonicTime) throws(SessionError) {
         guard let base = copy.mutableBytes?.baseAddress else {
             throw SessionError(.allocationFailed, "the copy of picture \(message.poolID) is not mapped")
         }
-        let deadline = MonotonicTime.now + SyncFile.timeout
         for (object, buffer) in buffers.enumerated() {
             try buffer.access(writing: writing, until: deadline) { start in
                 for (index, plane) in message.planes.enumerated() where plane.object == object {
@@ -102,18 +101,41 @@ public struct PictureUse: Sendable {
     /// Copies the samples, once the fence is signaled.
     ///
     /// - Throws: why that is not possible.
-    public func load() throws(SessionError) {
-        try fence?.wait()
-        try picture.transfer(writing: false)
+    public func load(_ wait: inout DeviceWait) throws(SessionError) {
+        try wait.measure { (deadline) throws(SessionError) in
+            try fence?.wait(until: deadline)
+            try picture.transfer(writing: false, until: deadline)
+        }
     }
 
     /// Waits until the picture may be written.
     ///
     /// - Throws: `Parameter` for a fence that is not signaled in time.
-    public func prepare() throws(SessionError) { try fence?.wait() }
+    public func prepare(_ wait: inout DeviceWait) throws(SessionError) {
+        try wait.measure { (deadline) throws(SessionError) in try fence?.wait(until: deadline) }
+    }
 
     /// Writes the converted samples to the dma-bufs.
     ///
     /// - Throws: why that is not possible.
-    public func store() throws(SessionError) { try picture.transfer(writing: true) }
+    public func store(_ wait: inout DeviceWait) throws(SessionError) {
+        try wait.measure { (deadline) throws(SessionError) in try picture.transfer(writing: true, until: deadline) }
+    }
+}
+
+/// How long one frame may still wait for the devices that use its pictures: `SyncFile.timeout` in all, without the conversion.
+public struct DeviceWait: Sendable {
+    private var rest = SyncFile.timeout
+
+    /// The whole time.
+    public init() {}
+
+    /// Subtracts the time that `body` takes, which waits until the deadline at most.
+    fileprivate mutating func measure(
+        _ body: (_ deadline: MonotonicTime) throws(SessionError) -> Void
+    ) throws(SessionError) {
+        let start = MonotonicTime.now
+        defer { rest = max(.zero, rest - .nanoseconds(Int64(MonotonicTime.now.nanoseconds(since: start)))) }
+        try body(start + rest)
+    }
 }

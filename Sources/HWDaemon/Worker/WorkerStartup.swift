@@ -18,8 +18,10 @@ public enum WorkerStartup {
         serve: (AssignedSession, Method.Parameters) throws -> Void
     ) {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
+            // That of NVIDIA's encoders has a name of its own.
+            let program = CommandLine.arguments.first?.split(separator: "/").last.map { String($0) }
             let text =
-                "\(kind.program) is started by hwdaemon, one for each \(kind.adjective) session; see hwdaemon(8).\n"
+                "\(program ?? kind.program) is started by hwdaemon, one for each \(kind.adjective) session; see hwdaemon(8).\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
             exit(ExitStatus.usage.rawValue)
         }

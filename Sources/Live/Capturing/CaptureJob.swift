@@ -38,7 +38,7 @@ package final class CaptureJob {
         self.arguments = arguments
         var plan = CaptureFiles.Plan(
             path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
-            maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
+            maxSize: arguments.maxSize.flatMap(ScaledNumber.whole).map { UInt64($0) }, color: nil)
         try Self.check(plan)
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format

@@ -23,7 +23,7 @@ package protocol PlayedSound: AnyObject, Sendable {
 }
 
 /// The host's clock, moved so that the pictures follow the sound.
-package final class SoundClock: OutputClock {
+package final class PlayedSoundClock: OutputClock {
     private let clock: any OutputClock
     private let offset = Atomic<Int64>(0)
 

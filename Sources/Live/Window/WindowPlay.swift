@@ -10,7 +10,7 @@ package struct WindowPlay {
     private var setup: PlaySetup
     private let window: CompositorWindow
     private let host = HostClock()
-    private let clock: SoundClock
+    private let clock: PlayedSoundClock
     private let sound: (any PlayedSound)?
 
     /// Refreshes of the display, by the compositor.
@@ -41,7 +41,7 @@ package struct WindowPlay {
     /// Connects to the compositor.
     /// - Parameter sound: what is heard beside the pictures; nil for silence.
     package init(_ setup: PlaySetup, sound: (any PlayedSound)?) throws(CommandFailure) {
-        (self.setup, self.sound, clock) = (setup, sound, SoundClock(HostClock()))
+        (self.setup, self.sound, clock) = (setup, sound, PlayedSoundClock(HostClock()))
         let arguments = setup.arguments
         window = try CompositorWindow()
         let opened = window

@@ -25,6 +25,9 @@ extension EndToEndFaults {
         @Test("A recording is repaired in place, with the same pictures")
         func repairs() throws {
             let file = try recording("killed.mov")
+            let unfinished = try hwctl("info", "--no-measure", file)
+            #expect(unfinished.status == 0 && unfinished.complaints.count == 1, "\(unfinished.errors)")
+            #expect(unfinished.complaints.first?.contains("not finished") == true, "\(unfinished.errors)")
             // libavformat 5.1 decodes all fragments with the first sample entry: compared with the source.
             let before = try Probe(Clips.fixture("two_entries.mov").path).frameTimes()
             let run = try hwctl("repair", "--json", file)
@@ -35,6 +38,7 @@ extension EndToEndFaults {
             #expect(try Probe(file).frameTimes() == before && Probe(file).decodingMessages() == "")
             let verified = try hwctl("verify", Clips.fixture("two_entries.mov").path, file)
             #expect(verified.status == 0, "\(verified.errors)")
+            #expect(try hwctl("info", "--no-measure", file).errors.isEmpty)
             let again = try hwctl("repair", file)
             #expect(again.status == 0)
             #expect(String(decoding: again.output, as: UTF8.self).contains("is finished already"))
@@ -43,7 +47,10 @@ extension EndToEndFaults {
         @Test("A recording that is cut off is read up to its last whole fragment", arguments: [10, 400])
         func cutOff(_ count: Int) throws {
             let file = try recording("cut.mov", without: count)
-            #expect(try hwctl("info", file).status == 0)
+            let described = try hwctl("info", "--no-measure", file)
+            #expect(described.status == 0)
+            let warnings = described.complaints
+            #expect(warnings.count == 1 && warnings[0].contains("hwctl repair"), "\(described.errors)")
             let output = path("out.mov")
             let run = try hwctl("encode", "--preset", "ultrafast", file, output)
             #expect(run.status == 0, "\(run.errors)")

@@ -72,5 +72,8 @@ struct ProbeDeadlineTests {
         #expect(deadline.description(now: Self.start + .seconds(20)) == "20 s on a busy machine")
         let long = ProbeDeadline(.seconds(60), start: Self.start, use: nil)
         #expect(long.description(now: Self.start + .seconds(60)) == "60 s")
+        let short = ProbeDeadline(.milliseconds(300), start: Self.start, use: nil)
+        #expect(short.description(now: Self.start + .milliseconds(300)) == "0.3 s")
+        #expect(short.description(now: Self.start + .seconds(2)) == "1.2 s on a busy machine")
     }
 }

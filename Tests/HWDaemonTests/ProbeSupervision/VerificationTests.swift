@@ -150,8 +150,10 @@ struct VerificationTests {
     }
 
     @Test func startsSessionsDuringVerification() throws {
-        // Only verification hangs; the probe at the start is the real one.
-        let broker = try BrokerProcess(workers: ["hwdaemon-verify": "#!/bin/sh\necho $$ >$0.pid\nexec sleep 60\n"])
+        // Only verification hangs, for longer than this test may; the probe at the start is the real one.
+        let broker = try BrokerProcess(
+            ["--set", "ProbeTimeout=600"],
+            workers: ["hwdaemon-verify": "#!/bin/sh\necho $$ >$0.pid\nexec sleep 600\n"])
         let prober = try broker.connect()
         try prober.call(Probe.method)
         var verifier: Int32?

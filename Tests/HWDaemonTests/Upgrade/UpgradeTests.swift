@@ -142,7 +142,7 @@ struct UpgradeTests {
             reason = "it exited with status 3"
         }
         try broker.child.kill(SIGUSR2)
-        try waitFor("the failure") { broker.log.contains("the upgrade failed, this daemon goes on") }
+        try waitFor("the failure") { broker.log.contains("the upgrade failed, this daemon continues") }
         #expect(broker.log.contains(reason), "\(broker.log)")
         try waitFor("the status") {
             manager.read().contains {

@@ -133,6 +133,9 @@ class TransferLink(Link):
         self.check()
         rules.check_times(f"frame {self._frames_sent + 1}", pts, 0)
         rules.check_color(self._frames_sent + 1, color)
+        # Before the wait for a slot, which would precede the error.
+        if target is not None:
+            target.check_use(target=True)
         image = source if isinstance(source, Image) else None
         if image is None or (image.pixel_format, image.width, image.height) != (
                 self.source_layout.pixel_format, self.source_layout.width, self.source_layout.height):
@@ -140,8 +143,6 @@ class TransferLink(Link):
             frame.fill(source)
             image = frame
         image.check_use(target=False)
-        if target is not None:
-            target.check_use(target=True)
         into: Frame = target if target is not None else (yield from self._target())
         # The session's own pool first: tasks that each had one of the last pools for a source would wait for it without end.
         target_pool = yield from self.lend(into)

@@ -28,12 +28,7 @@ extension ForeignOptions {
 
     /// Bytes per second of a rate such as 6M.
     static func bytes(_ rate: String) -> Int? {
-        let scales: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6]
-        let scale = rate.last.flatMap { scales[$0] }
-        guard let number = Double(scale == nil ? rate : String(rate.dropLast())), (0...1e9).contains(number) else {
-            return nil
-        }
-        return Int(number * (scale ?? 1) / 8)
+        ScaledNumber.whole(rate).map { Int($0 / 8) }
     }
 
     /// 1280x720 and 1280:-1, and heights such as 720p.

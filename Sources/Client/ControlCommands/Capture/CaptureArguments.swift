@@ -136,7 +136,7 @@ package struct CaptureArguments: ParsableArguments {
         if let segment = segmentTime.flatMap(PlayArguments.nanoseconds), segment < 1_000_000_000 {
             throw ValidationError("--segment-time is at least 1 second.")
         }
-        if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
+        if let maxSize, (ScaledNumber.whole(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
         }
@@ -164,7 +164,7 @@ package struct CaptureArguments: ParsableArguments {
         guard (0...1).contains(quality ?? 0) else {
             throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality ?? 0).")
         }
-        if let bitrate, (Self.bytes(bitrate) ?? 0) < 1000 {
+        if let bitrate, (ScaledNumber.whole(bitrate) ?? 0) < 1000 {
             throw ValidationError(
                 "--bitrate takes a number of at least 1000, such as 800k or 6M, not "
                     + "'\(FileName.printable(bitrate))'.")
@@ -195,7 +195,7 @@ package struct CaptureArguments: ParsableArguments {
     package var properties: [PropertyKey: PropertyValue] {
         var properties: [PropertyKey: PropertyValue] = [:]
         if let quality { properties[.quality] = .double(quality) }
-        if let bits = bitrate.flatMap(Self.bytes) { properties[.averageBitRate] = .int(bits) }
+        if let bits = bitrate.flatMap(ScaledNumber.whole) { properties[.averageBitRate] = .int(bits) }
         if let preset { properties[.x265Preset] = .string(preset) }
         for text in property {
             let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -211,16 +211,5 @@ package struct CaptureArguments: ParsableArguments {
         case .require: [.requireHardware: .bool(true)]
         case .off: [.enableHardware: .bool(false)]
         }
-    }
-
-    /// A number with a suffix of thousands, such as 500M; nil for other texts.
-    package static func bytes(_ text: String) -> Int64? {
-        let scales: [Character: Double] = ["k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12]
-        let scale = text.lowercased().last.flatMap { scales[$0] }
-        let digits = scale == nil ? text : String(text.dropLast())
-        guard !digits.isEmpty, digits.allSatisfy({ "0123456789.".contains($0) }), let number = Double(digits),
-            number * (scale ?? 1) < 1e18
-        else { return nil }
-        return Int64((number * (scale ?? 1)).rounded())
     }
 }

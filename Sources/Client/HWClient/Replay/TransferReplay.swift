@@ -226,12 +226,16 @@ final class TransferReplay: Replay {
         try send()
     }
 
-    /// A frame in flight whose target is the source of one in flight.
+    /// A frame in flight whose target is the source of one in flight, or may be.
     private func overwritten() -> UInt64? {
         let frames = log.numbers.compactMap { log[$0] }
         let parameters = sessions.parameters
         let (source, target) = (parameters.source.pixelFormat, parameters.target.pixelFormat)
-        let sources = frames.flatMap { regions($0.source, source, height: parameters.height) ?? [] }
+        var sources: [FrameRegion] = []
+        for frame in frames {
+            guard let read = regions(frame.source, source, height: parameters.height) else { return frame.frameID }
+            sources += read
+        }
         return frames.first { frame in
             guard let written = regions(frame.target, target, height: parameters.targetHeight ?? parameters.height)
             else { return true }

@@ -20,7 +20,7 @@ public struct MovieSampleEntry: Hashable, Sendable {
     public private(set) var channels = 0
     /// Samples of sound per second.
     public private(set) var sampleRate = 0.0
-    /// QuickTime's sound of version 1: frames in a packet, where that is not 1.
+    /// QuickTime's sound of version 1 whose sample table counts frames: those in a packet; else 1.
     let framesInPacket: Int
     /// The number of the `dref` entry that says which file has the samples, from 1.
     let dataReference: Int
@@ -46,7 +46,8 @@ public struct MovieSampleEntry: Hashable, Sendable {
                 frames = Int(body.bigEndian(at: 28, 4) ?? 1)
                 // ISO/IEC 14496-12 12.2.3 has a version 1 without these fields; its boxes begin here.
                 start = Self.beginsBox(body, 28) ? 28 : 44
-                if start == 28 { frames = 1 }
+                // A compression ID of −2 says that the sample table counts packets (QuickTime File Format, "Sound Sample Descriptions").
+                if start == 28 || body.bigEndian(at: 20, 2) == 0xFFFE { frames = 1 }
             } else if version == 2 {
                 // QuickTime File Format, sound sample description (version 2).
                 sampleRate = Double(bitPattern: body.bigEndian(at: 32, 8) ?? 0)

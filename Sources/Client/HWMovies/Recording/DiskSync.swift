@@ -4,6 +4,7 @@ internal import Synchronization
 
 /// Flushes a file's data to the disk on a thread of its own (fdatasync(2)), because that may take longer than a frame does.
 ///
+/// The first flush is that of the file's folder, too (fsync(2)): without it a power cut may leave the data without a name.
 /// Requests that come while one is being served are served together.
 final class DiskSync: Sendable {
     private struct State {
@@ -16,12 +17,15 @@ final class DiskSync: Sendable {
     private let state = Mutex(State())
     private nonisolated(unsafe) let wakeUp = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     private let descriptor: Int32
+    private let folder: Int32
     private nonisolated(unsafe) var thread = pthread_t()
 
-    /// - Parameter descriptor: must stay open until `stop`.
+    /// - Parameters:
+    ///   - descriptor: must stay open until `stop`.
+    ///   - folder: the same; -1 for one that cannot be opened.
     /// - Throws: `io` without a thread.
-    init(_ descriptor: Int32) throws(MovieError) {
-        self.descriptor = descriptor
+    init(_ descriptor: Int32, folder: Int32) throws(MovieError) {
+        (self.descriptor, self.folder) = (descriptor, folder)
         sem_init(wakeUp, 0, 0)
         // Released by `run`.
         let this = Unmanaged.passRetained(self)
@@ -59,18 +63,27 @@ final class DiskSync: Sendable {
     }
 
     private func run() {
+        var isFolderPending = folder >= 0
         while true {
             guard sem_wait(wakeUp) == 0 else { continue }
             let (isRequested, isStopped) = state.withLock { state in
                 defer { state.isRequested = false }
                 return (state.isRequested, state.isStopped)
             }
-            // EINVAL: a kind of file without a disk.
-            if isRequested, fdatasync(descriptor) != 0, errno != EINVAL {
-                let error = errno
-                state.withLock { if $0.failure == 0 { $0.failure = error } }
+            if isRequested {
+                // EINVAL: a kind of file without a disk.
+                note(fdatasync(descriptor) == 0 || errno == EINVAL ? 0 : errno)
+                if isFolderPending { note(Self.flush(folder: folder)) }
+                isFolderPending = false
             }
             if isStopped { return }
         }
     }
+
+    private func note(_ error: Int32) {
+        state.withLock { if $0.failure == 0 { $0.failure = error } }
+    }
+
+    /// Flushes a folder's names; 0 or an errno: file systems that do not flush folders have their own.
+    static func flush(folder: Int32) -> Int32 { fsync(folder) == 0 || errno != EIO ? 0 : EIO }
 }

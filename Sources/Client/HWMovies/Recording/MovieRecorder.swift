@@ -67,7 +67,7 @@ public final class MovieRecorder {
         isQuickTime = container.map { $0 == .quickTime } ?? path.lowercased().hasSuffix(".mov")
         self.fragmentDuration = fragmentDuration
         file = try RecordedFile(creating: path, replaces: replaces)
-        disk = try DiskSync(file.descriptor)
+        disk = try DiskSync(file.descriptor, folder: file.folder)
     }
 
     deinit { close() }

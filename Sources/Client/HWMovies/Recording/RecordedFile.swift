@@ -11,6 +11,8 @@ final class RecordedFile {
     let path: String
     /// -1 once it is closed.
     private(set) var descriptor: Int32
+    /// The folder of a file that this has created; -1 where it may not be read, and once the file is closed.
+    private(set) var folder: Int32 = -1
     /// The byte behind the last that was written.
     private(set) var position: UInt64 = 0
     private let name: String
@@ -37,6 +39,16 @@ final class RecordedFile {
             default: throw Self.cannotCreate(self.path, error)
             }
         }
+        folder = Self.openFolder(path)
+    }
+
+    /// The folder that has the name of a file, which a symbolic link may lead to.
+    private static func openFolder(_ path: String) -> Int32 {
+        guard let resolved = realpath(FileName.bytes(path), nil) else { return -1 }
+        defer { free(resolved) }
+        guard let slash = strrchr(resolved, Int32(UInt8(ascii: "/"))) else { return -1 }
+        slash[slash == resolved ? 1 : 0] = 0
+        return open(resolved, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     }
 
     /// Opens a file that exists, at its end.
@@ -104,25 +116,11 @@ final class RecordedFile {
         else { throw MovieError(.inUse, "\(path) was changed by another program while it was read") }
     }
 
-    /// Ends the last box, which is cut off or states no size, with the file, so that what is appended is not within it.
-    ///
-    /// What remains of a box that is not media says nothing, and becomes free space.
-    /// - Throws: `inUse`; `unsupported` for media of 4 GiB and more without a size; `io`.
-    func end(_ box: (start: UInt64, type: FourCC, headerSize: Int)) throws(MovieError) {
+    /// Replaces the header of the last box, so that it ends with the file and what is appended is not within it.
+    /// - Throws: `inUse`; `io`.
+    func end(_ header: [UInt8], at position: UInt64) throws(MovieError) {
         try checkUnchanged(sizeOnly: false)
-        let isMedia = box.type == "mdat"
-        let size = position - box.start
-        if box.headerSize == Box.largeHeaderSize {
-            var bytes = [UInt8](bigEndian: [1, ((isMedia ? "mdat" : "free") as FourCC).rawValue])
-            bytes.appendBigEndian(size)
-            try replace(bytes, at: box.start)
-        } else {
-            guard let short = UInt32(exactly: size) else {
-                throw MovieError(.unsupported, "the last box of \(path) states no size: it cannot be finished")
-            }
-            try replace(
-                [UInt8](bigEndian: [short, ((isMedia ? "mdat" : "free") as FourCC).rawValue]), at: box.start)
-        }
+        try replace(header, at: position)
         var status = stat()
         if fstat(descriptor, &status) == 0 { opened = status.st_mtim }
         try sync()
@@ -132,8 +130,8 @@ final class RecordedFile {
 
     /// Closes the file, which others may change from now on.
     func close() {
-        if descriptor >= 0 { Glibc.close(descriptor) }
-        descriptor = -1
+        for number in [descriptor, folder] where number >= 0 { Glibc.close(number) }
+        (descriptor, folder) = (-1, -1)
     }
 
     private static func isRegular(_ descriptor: Int32) -> Bool {
@@ -184,7 +182,7 @@ final class RecordedFile {
 
     /// Waits until all is on the disk.
     /// - Throws: `io`.
-    func sync() throws(MovieError) {
+    private func sync() throws(MovieError) {
         guard fsync(descriptor) != 0, errno != EINVAL else { return }
         throw io(errno)
     }
@@ -218,5 +216,6 @@ final class RecordedFile {
         try replace(head, at: start)
         release()
         try sync()
+        if folder >= 0, DiskSync.flush(folder: folder) != 0 { throw io(EIO) }
     }
 }

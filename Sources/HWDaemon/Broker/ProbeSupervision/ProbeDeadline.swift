@@ -34,9 +34,15 @@ struct ProbeDeadline {
         return min(max(limit - counted, Self.shortestStep), most - elapsed)
     }
 
+    /// Seconds to a tenth: limits may be less than one.
+    private static func seconds(_ nanoseconds: UInt64) -> String {
+        let tenths = (nanoseconds + 50_000_000) / 100_000_000
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+    }
+
     /// How long a late probe took, as messages say it.
     func description(now: MonotonicTime) -> String {
         let isExtended = most > limit && now.nanoseconds(since: start) >= most
-        return isExtended ? "\(most / 1_000_000_000) s on a busy machine" : "\(limit / 1_000_000_000) s"
+        return "\(Self.seconds(isExtended ? most : limit)) s" + (isExtended ? " on a busy machine" : "")
     }
 }

@@ -142,7 +142,7 @@ final class Broker {
         socket?.remove()
     }
 
-    /// Whether the daemon goes on listening while it drains, to refuse new calls.
+    /// Whether the daemon continues to listen while it drains, to refuse new calls.
     ///
     /// On a service manager's socket it stops: clients wait there for the next daemon.
     var keepsListening: Bool { socket != nil && !context.isPrivate }
@@ -191,7 +191,7 @@ extension Broker: UpgradeHost {
                 " The configuration was rejected, the one before stays: \($0)"
             }
             let failed = upgrades.failure.map {
-                " The upgrade failed, this daemon goes on: the new one did not start: \($0)"
+                " The upgrade failed, this daemon continues: the new one did not start: \($0)"
             }
             let former = sessions.adopted.isEmpty ? "" : " The daemon before finishes \(sessions.adopted.count)."
             manager.notify("STATUS=Serving \(running).\(former)\(rejected ?? "")\(failed ?? "")")

@@ -62,7 +62,7 @@ enum HelpText {
           SIGUSR2           upgrade: start the program again, which takes the
                             socket over; running sessions finish in this
                             process, which then ends. If the new one does not
-                            start, this one goes on
+                            start, this one continues
 
         EXIT STATUS
           0                 stopped by a signal

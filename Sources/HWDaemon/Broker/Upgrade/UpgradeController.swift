@@ -103,7 +103,7 @@ final class UpgradeController {
     }
 
     private func failed(_ reason: String) {
-        context.logger.error("the upgrade failed, this daemon goes on: the new one did not start: \(reason)")
+        context.logger.error("the upgrade failed, this daemon continues: the new one did not start: \(reason)")
         failure = reason
         reportedResults = []
         // Kept for a moment: it reaps the process, which may just have been killed.

@@ -283,14 +283,6 @@ struct EncoderArguments: ParsableArguments {
 
     /// Parses bits per second such as `6M`, `800k` or `1500000`; nil for other text.
     static func bits(_ text: String) -> Int64? {
-        let scale: Double
-        switch text.last {
-        case "k", "K": scale = 1e3
-        case "m", "M": scale = 1e6
-        default: scale = 1
-        }
-        guard let number = Double(scale == 1 ? text : String(text.dropLast())), number >= 0, number * scale < 1e12
-        else { return nil }
-        return Int64((number * scale).rounded())
+        ScaledNumber.whole(text).flatMap { $0 < 1_000_000_000_000 ? $0 : nil }
     }
 }

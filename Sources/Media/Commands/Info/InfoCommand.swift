@@ -32,6 +32,8 @@ struct InfoCommand: ParsableCommand {
             of color: all of a short file, else the first 65,536 packets or 256 MiB. For a file with HDR video, whether a \
             display of this machine can show it is listed as by hwctl displays.
 
+            A recording that was cut or is not finished is described as far as it goes, with a warning: hwctl repair finishes it.
+
             For the video of a Live Photo, the content identifier and the time of the still image are listed.
 
             Of a HEIC or HEIF file the pictures are listed with their sizes, tiles (TileWidth, TileLength), colors, thumbnails, \
@@ -59,6 +61,7 @@ struct InfoCommand: ParsableCommand {
                 let info = StillInfo(still)
                 return json ? try Console.json(info) : try Console.result(StillInfoText(info).text)
             }
+            if let warning = opened.unfinishedRecordingWarning { Console.note(warning) }
             let info = try MediaInfo(opened)
             let playback = try interruption.flatMap { try measure(opened, info, $0) }
             let alphaExport = info.video.first { !$0.picture }.map { AlphaExportInfo($0) }

@@ -67,7 +67,7 @@ struct VerifyCommand: ParsableCommand {
     func validate() throws {
         try OptionCheck.rate("--frame-rate", frameRate)
         guard output != nil || input == nil && explain else {
-            throw ValidationError("INPUT and OUTPUT are missing.")
+            throw ValidationError(input == nil ? "INPUT and OUTPUT are missing." : "OUTPUT is missing.")
         }
     }
 

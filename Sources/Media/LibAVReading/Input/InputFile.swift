@@ -251,4 +251,25 @@ extension InputFile {
         return "warning: \(name) ends within a fragment, which is left out; "
             + "hwctl repair finishes the file and keeps more"
     }
+
+    /// Says that a recording was cut or has not been finished; nil for other files.
+    package var unfinishedRecordingWarning: String? {
+        if let cutRecordingWarning { return cutRecordingWarning }
+        guard isRecording else { return nil }
+        return "warning: \(name) is a recording that is not finished: "
+            + "if its recorder died, hwctl repair finishes it"
+    }
+
+    /// Whether a file begins as those that `MovieRecorder` has not finished: with free space between the movie box and the fragments.
+    private var isRecording: Bool {
+        guard isSeekable, kind == .media else { return false }
+        var position: Int64 = 0
+        for type in ["ftyp", "moov", "free", "moof"] as [FourCC] {
+            guard let header = BoxHeader(bytes(at: position, upTo: Box.largeHeaderSize), available: .max),
+                header.type == type, let size = Int64(exactly: header.size), position <= .max - size
+            else { return false }
+            position += size
+        }
+        return true
+    }
 }

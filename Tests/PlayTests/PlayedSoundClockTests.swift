@@ -4,10 +4,10 @@ import HWOutput
 import Testing
 
 /// The pictures' clock beside a sound's.
-struct SoundClockTests {
+struct PlayedSoundClockTests {
     @Test func aClockThatFollowsNothingIsTheHosts() {
         let host = ManualClock(5_000)
-        let clock = SoundClock(host)
+        let clock = PlayedSoundClock(host)
         host.set(7_000)
         #expect(clock.now == 7_000)
         #expect(clock.moved(1) == 1)
@@ -15,7 +15,7 @@ struct SoundClockTests {
 
     /// A device that takes 60 ms to start: the pictures wait for all of it.
     @Test func theStartOfASoundIsTakenAtOnce() {
-        let clock = SoundClock(ManualClock(1_000_000_000))
+        let clock = PlayedSoundClock(ManualClock(1_000_000_000))
         clock.follow(-60_000_000, isFirst: true)
         #expect(clock.now == 940_000_000)
     }
@@ -23,7 +23,7 @@ struct SoundClockTests {
     /// A device whose clock is slower by 200 ppm, and a step of 300 ms in it.
     @Test func picturesStayBesideTheSound() {
         let host = ManualClock()
-        let clock = SoundClock(host)
+        let clock = PlayedSoundClock(host)
         var worst: Int64 = 0
         for refresh in Int64(1)...3600 {
             host.set(refresh * 16_666_667)

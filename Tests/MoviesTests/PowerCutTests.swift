@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDBoxes
+import HWMovies
+import Testing
+
+/// What a power cut leaves of a recording, and what its end costs.
+@Suite struct PowerCutTests {
+    /// Six seconds with B frames and sound, in fragments, as they are before the end.
+    private static func recording(_ scratch: Scratch) throws -> [UInt8] {
+        let made = try Recipe.all[0].make(in: scratch)
+        let source = try RecordingTests.Source(made)
+        let path = scratch.file("recorded.mov")
+        let recorder = try source.start(path)
+        for round in 0..<3 {
+            for (track, packet) in source.order {
+                let list = source.tracks[track].packets
+                let length = list.reduce(0) { $0 + $1.duration }
+                var written = WrittenPacket(packet)
+                written.time += Int64(round) * length
+                written.decodeTime += Int64(round) * length
+                try recorder.append(written, to: track)
+            }
+        }
+        try recorder.flush()
+        defer { recorder.discard() }
+        return try Clips.bytes(path)
+    }
+
+    /// The boxes at the file's top level.
+    private static func boxes(_ bytes: [UInt8]) -> [(type: FourCC, range: Range<Int>)] {
+        var (position, result): (Int, [(FourCC, Range<Int>)]) = (0, [])
+        while let header = BoxHeader(bytes[position...], available: UInt64(bytes.count - position)), header.isWhole
+        {
+            result.append((header.type, position..<position + Int(header.size)))
+            position += Int(header.size)
+        }
+        return result
+    }
+
+    @Test("A recording that is cut off at any byte plays up to a second before the cut, and is finished")
+    func cuts() throws {
+        let scratch = try Scratch()
+        let bytes = try Self.recording(scratch)
+        let whole = try Movie(MovieMemory(bytes))
+        let video = try #require(whole.tracks.first { $0.kind == .video })
+        let list = try packets(whole, video)
+        #expect(list.count == 150)
+        let media = Self.boxes(bytes).filter { $0.type == "mdat" }.map(\.range)
+        try #require(media.count >= 10)
+        // Fifty cuts behind the first fragment; the others behind its first packet.
+        let first = media[0].lowerBound + Box.headerSize + list[0].size
+        let file = scratch.file("cut.mov")
+        var generator = SplitMix(state: 49)
+        for number in 0..<60 {
+            let range = number < 50 ? media[0].upperBound..<bytes.count : first..<media[0].upperBound
+            let cut = Int.random(in: range, using: &generator)
+            try Data(bytes.prefix(cut)).write(to: URL(filePath: file))
+            // What was being shown when the byte at the cut was written.
+            let at = list.filter { $0.position < UInt64(cut) }.map { Double($0.time + $0.duration) }.max() ?? 0
+            let seconds = at / Double(video.timeScale)
+            let played = try RecordingTests.end(file)
+            #expect(played >= seconds - 1.0, "cut at \(cut): \(played) of \(seconds) s")
+            #expect(try Movie(path: file).isFragmented)
+            let repair = try MovieRepair(path: file)
+            #expect(repair.outcome == .finished && repair.duration >= seconds - 1.0, "cut at \(cut)")
+            try RecordingTests.checkPlain(file)
+            try compare(file)
+            let finished = try Movie(path: file)
+            let kept = try packets(finished, try #require(finished.tracks.first { $0.kind == .video }))
+            #expect(!kept.isEmpty && kept.map(\.time) == list.prefix(kept.count).map(\.time), "cut at \(cut)")
+            try Self.checkTables(file, kept)
+        }
+    }
+
+    /// The sample table of the video has the boxes that its samples need.
+    private static func checkTables(_ path: String, _ kept: [MoviePacket]) throws {
+        let bytes = try Clips.bytes(path)
+        let range = try #require(boxes(bytes).last { $0.type == "moov" }?.range)
+        let tracks = try Box.parse(bytes[range].dropFirst(Box.headerSize)).filter { $0.type == "trak" }
+        let table = try #require(tracks.first?.first(path: Box.sampleTablePath))
+        let types = Set(table.children.map(\.type))
+        #expect(types.contains("stss") == kept.contains { !$0.isKey })
+        #expect(types.contains("sdtp") || !kept.contains { !$0.isKey })
+        #expect(types.contains("ctts") == kept.contains { $0.time != $0.decodeTime })
+        #expect(types.contains("sgpd") && types.contains("sbgp"))
+    }
+
+    @Test("A recording of more than 4 GiB is finished in place, with positions of 64 bits")
+    func wide() throws {
+        let scratch = try Scratch()
+        let bytes = try Self.recording(scratch)
+        let path = scratch.file("wide.mov")
+        let all = try Movie(MovieMemory(bytes))
+        // Media that nothing refers to, as a hole in the file, between two fragments: their places are relative.
+        let fragments = Self.boxes(bytes).filter { $0.type == "moof" }
+        try #require(fragments.count > 4)
+        let place = fragments[4].range.lowerBound
+        let hole: UInt64 = 5 << 30
+        var header = [UInt8](bigEndian: [1, ("mdat" as FourCC).rawValue])
+        header.appendBigEndian(hole)
+        try Data(bytes[..<place] + header).write(to: URL(filePath: path))
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.seek(toOffset: UInt64(place) + hole)
+        try file.write(contentsOf: bytes[place...])
+        try file.close()
+        let repair = try MovieRepair(path: path)
+        #expect(repair.outcome == .finished && repair.bytesWritten < 64 << 10)
+        try compare(path)
+        let read = try Movie(path: path)
+        let places = try read.tracks.flatMap { try packets(read, $0).map(\.position) }
+        #expect(try #require(places.max()) > UInt64(UInt32.max) && #require(places.min()) < UInt64(place))
+        for (track, other) in zip(read.tracks, all.tracks) {
+            let wanted = try packets(all, other, reading: true).map(\.bytes)
+            #expect(try packets(read, track, reading: true).map(\.bytes) == wanted)
+        }
+    }
+
+    @Test("Sample groups whose descriptions differ in length are kept")
+    func descriptions() throws {
+        let scratch = try Scratch()
+        let original = try RecordingFaultTests.dead(scratch, try Recipe.all[0].make(in: scratch))
+        var (bytes, fragments): ([UInt8], Int) = ([], 0)
+        for (type, range) in Self.boxes(original) {
+            guard type == "moof" else {
+                bytes += original[range]
+                continue
+            }
+            // One sample of each fragment has a description of as many bytes as fragments precede it.
+            var group = SampleGroup("abcd", entries: [[UInt8](repeating: UInt8(fragments + 1), count: fragments)])
+            group.append(0x1_0001)
+            let added = group.boxes.flatMap(\.bytes)
+            var children = try Box.parse(original[range].dropFirst(Box.headerSize))
+            for (index, child) in children.enumerated() where child.type == "traf" {
+                var boxes = try Box.parse(child.fields[...])
+                for run in boxes.indices where boxes[run].type == "trun" {
+                    let offset = UInt32(try #require(boxes[run].fields.bigEndian(at: 8, 4))) + UInt32(added.count)
+                    boxes[run].fields.replaceSubrange(8..<12, with: [UInt8](bigEndian: [offset]))
+                }
+                children[index] = Box("traf", boxes.flatMap(\.bytes) + (index == 1 ? added : []))
+            }
+            bytes += Box("moof", children: children).bytes
+            fragments += 1
+        }
+        let path = scratch.file("groups.mov")
+        try Data(bytes).write(to: URL(filePath: path))
+        func groups(_ movie: Movie) throws -> [[UInt8]] {
+            let track = try #require(movie.tracks.first)
+            return (0..<track.sampleCount).compactMap { track.group("abcd", of: $0) }
+        }
+        let before = try groups(try Movie(path: path))
+        // The last fragment may have only sound.
+        #expect(before.count > 3 && before.map(\.count) == Array(0..<before.count))
+        #expect(try MovieRepair(path: path).outcome == .finished)
+        #expect(try groups(try Movie(path: path)) == before)
+        try compare(path)
+    }
+
+    @Test("The end of a recording writes a two-thousandth of it: 1 MB for 2 GB of 8 Mbit/s")
+    func end() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("large.mov")
+        let source = try RecordingTests.Source(try Recipe.all[0].make(in: scratch))
+        let recorder = try source.start(path) { $0.timeScale = 90_000 }
+        let sound = try #require(source.tracks.firstIndex { $0.track.kind == .sound })
+        let keys = source.tracks[1 - sound].packets.filter(\.isKey)
+        // Filler data behind a picture, and 30 pictures a second beside 48,000 samples of sound in packets of 1024.
+        let length = 33_000
+        let payload = [0x4C, 1] + [UInt8](repeating: 0xFF, count: length - 3) + [0x80]
+        let filler = [UInt8](bigEndian: [UInt32(length)]) + payload
+        let silence = [UInt8](repeating: 0, count: 340)
+        var samples: Int64 = 0
+        let frames = (128 << 20) / length
+        for frame in 0..<Int64(frames) {
+            let picture = WrittenPacket(bytes: keys[0].bytes + filler, time: frame * 3000, duration: 3000)
+            try recorder.append(picture, to: 1 - sound)
+            while samples < (frame + 1) * 1600 {
+                try recorder.append(WrittenPacket(bytes: silence, time: samples, duration: 1024), to: sound)
+                samples += 1024
+            }
+        }
+        try recorder.end(track: sound, at: samples)
+        try recorder.flush()
+        let (size, before) = (recorder.size, try Self.bytesWritten())
+        try recorder.finish()
+        let written = try Self.bytesWritten() - before
+        #expect(written > 0 && written < size / 2000, "\(written) of \(size)")
+        let movie = try Movie(path: path)
+        #expect(movie.tracks.map(\.sampleCount).max() == max(frames, Int(samples / 1024)))
+        #expect(try packets(movie, movie.tracks[1 - sound]).count == frames)
+    }
+
+    /// Bytes that this thread has passed to the system for writing.
+    private static func bytesWritten() throws -> UInt64 {
+        let text = try String(contentsOfFile: "/proc/thread-self/io", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("wchar:") })
+        return try #require(UInt64(line.dropFirst(6).trimmingCharacters(in: .whitespaces)))
+    }
+}
