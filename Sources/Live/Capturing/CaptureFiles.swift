@@ -195,6 +195,13 @@ package struct CaptureFiles {
         }
     }
 
+    /// Writes the packets so far, where none may come for a while.
+    package mutating func flush() throws(CommandFailure) {
+        guard let recorder else { return }
+        do throws(MovieError) { try recorder.flush() } catch { throw CommandFailure(error) }
+        settle()
+    }
+
     /// Ends the file that is being written, if there is one.
     package mutating func finish() throws(CommandFailure) {
         var failure: CommandFailure?

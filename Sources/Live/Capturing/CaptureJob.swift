@@ -98,13 +98,15 @@ package final class CaptureJob {
         let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
-        signals.beginRecording()
+        signals.beginRecording(arguments.control)
+        defer { signals.endRecording() }
         let end = record(recording, session.fileDescriptor)
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
         receipt.restarts = session.restartCount
         receipt.sound = sound?.receipt
+        receipt.pauses = queue.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
         try finish(end, written)
     }
 
@@ -118,7 +120,7 @@ package final class CaptureJob {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        Console.note("recording; Ctrl-C ends it")
+        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes" : ""))
         var end: End?
         var isReceiving = true
         do {
@@ -130,6 +132,7 @@ package final class CaptureJob {
                 }
                 _ = try epoll.wait(until: recording.deadline)
                 recording.queue.wake.clear()
+                for request in signals.takeControls() { recording.perform(request) }
                 if signals.hasRequest { end = .signal }
                 try recording.step()
                 end = end ?? recording.end

@@ -33,7 +33,7 @@ package final class CaptureQueue: CaptureSink {
         case changed(CaptureFormat)
     }
 
-    private struct State {
+    struct State {
         var counts = Counts()
         var waiting: [Frame] = []
         var end: End?
@@ -51,6 +51,7 @@ package final class CaptureQueue: CaptureSink {
         var kept: FramePool.Slot?
         /// Whether that frame was dropped, so that the slot belongs to nothing else and no file has its picture.
         var isKeptDropped = false
+        var pauses = CapturePauses()
     }
 
     /// What becomes of a frame.
@@ -65,7 +66,7 @@ package final class CaptureQueue: CaptureSink {
     /// Bytes of a pool at most, beside the fewest slots.
     private static let greatestPool = 512 << 20
     /// Nanoseconds between two frames: a tick of the file's clock at least.
-    private static let shortestStep: UInt64 = 100_000
+    static let shortestStep: UInt64 = 100_000
     /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
     private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
 
@@ -81,7 +82,7 @@ package final class CaptureQueue: CaptureSink {
     package let wake: EventFD
     /// Nanoseconds of the recording; nil without an end.
     private let limit: UInt64?
-    private let state = Mutex(State())
+    let state = Mutex(State())
     private let period: Double
 
     /// - Parameters:
@@ -158,7 +159,7 @@ package final class CaptureQueue: CaptureSink {
 
     /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
     private func keepDropped(_ state: inout State) -> Admission? {
-        guard format.rate == nil, state.origin != nil else { return nil }
+        guard format.rate == nil, state.origin != nil || state.pauses.isPaused else { return nil }
         if state.isKeptDropped, let slot = state.kept {
             state.kept = nil
             return .kept(slot)
@@ -175,9 +176,14 @@ package final class CaptureQueue: CaptureSink {
             var time = Self.plausible(stated, arrival)
             // A frame has a time before its arrival, and the last one may have been repeated meanwhile.
             if state.isRepeat { time = max(time, state.last + Self.shortestStep) }
+            guard !state.pauses.contains(time) else {
+                state.sequence = sequence ?? state.sequence
+                return copy.fits(planes) ? keepDropped(&state) : nil
+            }
             let origin = state.origin ?? time
-            let seconds = Double(Int64(bitPattern: time &- origin)) / 1e9
-            if let limit, time > origin, time - origin >= limit {
+            let elapsed = state.pauses.time(at: time, from: origin)
+            let seconds = Double(elapsed) / 1e9
+            if let limit, elapsed >= limit {
                 state.end = .duration
                 wake.signal()
                 return nil
@@ -204,7 +210,7 @@ package final class CaptureQueue: CaptureSink {
                 return keepDropped(&state)
             }
             (state.origin, state.last, state.isRepeat) = (origin, time, false)
-            return .sent(slot, time: time - origin)
+            return .sent(slot, time: elapsed)
         }
     }
 
@@ -244,17 +250,19 @@ package final class CaptureQueue: CaptureSink {
     ///   - time: nanoseconds of CLOCK_MONOTONIC.
     ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
     package func repeatLast(at time: UInt64, isEnd: Bool = false) {
-        state.withLock { state in
-            guard let slot = state.kept, let origin = state.origin, state.waiting.isEmpty else { return }
-            let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
-            // A change that no file has is recorded, even if the recording has already ended.
-            let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
-            guard time >= state.last + pause else { return }
-            pool.hold(slot)
-            (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
-            state.counts.repeated += 1
-            state.waiting.append(Frame(slot: slot, time: time - origin))
-        }
+        state.withLock { repeatLast(&$0, at: time, isEnd: isEnd) }
+    }
+
+    func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
+        guard let slot = state.kept, let origin = state.origin, state.waiting.isEmpty else { return }
+        let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
+        // A change that no file has is recorded, even if the recording has already ended.
+        let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
+        guard time >= state.last + pause, !state.pauses.contains(time) else { return }
+        pool.hold(slot)
+        (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
+        state.counts.repeated += 1
+        state.waiting.append(Frame(slot: slot, time: state.pauses.time(at: time, from: origin)))
     }
 
     package func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {
@@ -264,7 +272,8 @@ package final class CaptureQueue: CaptureSink {
     package func lost(_ count: Int, at time: UInt64, cause: String) {
         guard count > 0 else { return }
         state.withLock { state in
-            let seconds = state.origin.map { time > $0 ? Double(time - $0) / 1e9 : 0 } ?? 0
+            guard !state.pauses.contains(time) else { return }
+            let seconds = state.origin.map { Double(state.pauses.time(at: time, from: $0)) / 1e9 } ?? 0
             let isDamage = cause == DropCause.damaged.rawValue
             state.counts.captured += count
             state.counts.log.add(

@@ -19,6 +19,23 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
+    package struct Pause: Encodable {
+        /// Seconds of the recording, and those that were left out.
+        package var time: Double
+        package var duration: Double
+
+        init(_ pause: (time: Double, duration: Double)) {
+            (time, duration) = (
+                (pause.time * 1000).rounded() / 1000, (pause.duration * 1000).rounded() / 1000
+            )
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case time = "time_s"
+            case duration = "duration_s"
+        }
+    }
+
     package struct Halving: Encodable {
         /// Seconds of the recording.
         package var time: Double
@@ -83,6 +100,7 @@ package struct CaptureReceipt: Encodable {
     /// Frames that were recorded once more, because the source sends only what changes; they are in `coded`.
     package var repeated = 0
     package var halvings: [Halving] = []
+    package var pauses: [Pause] = []
     package var longestGap = 0.0
     package var duration = 0.0
     /// How often the session continued in another process.
@@ -95,7 +113,7 @@ package struct CaptureReceipt: Encodable {
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case reason, encoder, sound
+        case pauses, reason, encoder, sound
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"
@@ -125,6 +143,13 @@ package struct CaptureReceipt: Encodable {
         try Console.result(
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "
                 + "\(losses), longest gap \(DecimalText.text(longestGap * 1000, 0)) ms")
+        if !pauses.isEmpty {
+            let times = pauses.prefix(8).map {
+                "\(DecimalText.text($0.duration, 1)) s at \(DecimalText.text($0.time, 1)) s"
+            }
+            let rest = pauses.count > 8 ? ", …" : ""
+            try Console.result("paused: \(times.joined(separator: ", "))\(rest)")
+        }
         if let sound {
             let silence =
                 sound.silence < 0.0005 ? "none lost" : "\(DecimalText.text(sound.silence, 3)) s of silence"

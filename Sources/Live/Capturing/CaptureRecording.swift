@@ -10,10 +10,10 @@ internal import HWDWire
 /// The frames of a recording in the session, for one thread.
 final class CaptureRecording {
     let queue: CaptureQueue
+    let writer: CaptureWriter
+    let sound: CaptureSound?
     private let session: CompressionSession
-    private let writer: CaptureWriter
     private let settings: CaptureSettings
-    private let sound: CaptureSound?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
     private let limit: UInt64?
@@ -30,6 +30,8 @@ final class CaptureRecording {
     private var isCompleted = false
     private var halvings = 0
     private var lastPTS: Int64 = -1
+    /// What was asked for while it runs.
+    var controls = Controls()
 
     private static let poolID: UInt32 = 1
     /// Nanoseconds after the duration in which a frame of it may still arrive.
@@ -70,6 +72,7 @@ final class CaptureRecording {
             }
         }
         try writeSound()
+        stepControls(at: MonotonicTime.now.nanoseconds)
         let counts = queue.counts.halvings
         for halving in counts.dropFirst(halvings) {
             Console.note(
@@ -92,7 +95,7 @@ final class CaptureRecording {
         guard let sound else { return }
         defer { sound.stop() }
         guard let origin = queue.origin, sent > 0 else { return }
-        let end = origin + lastTime + settings.frameDuration
+        let end = queue.clock(at: lastTime + settings.frameDuration) ?? origin
         let known = end + CaptureSound.hold
         // Its true time is known half a second later.
         while MonotonicTime.now.nanoseconds < known { usleep(20_000) }
@@ -104,9 +107,9 @@ final class CaptureRecording {
 
     /// Records the last frame again where the source has sent nothing for a while.
     private func repeatLast(at now: MonotonicTime, isEnd: Bool = false) {
-        guard settings.format.rate == nil, let origin = queue.origin else { return }
+        guard settings.format.rate == nil else { return }
         // It ends with the duration.
-        let latest = limit.map { origin + $0 - min($0, settings.frameDuration) }
+        let latest = limit.flatMap { queue.clock(at: $0 - min($0, settings.frameDuration)) }
         queue.repeatLast(at: min(now.nanoseconds, latest ?? .max), isEnd: isEnd)
     }
 
@@ -185,9 +188,10 @@ final class CaptureRecording {
         case .source(.failed(let reason)): return .failure(CommandFailure(.ioError, reason))
         case nil: break
         }
-        guard let limit, let origin = queue.origin else { return nil }
+        guard let limit, queue.origin != nil else { return nil }
         // Where frames come only with changes, none is to be waited for.
-        return now >= origin + limit + (settings.format.rate == nil ? 0 : Self.longestDelay) ? .duration : nil
+        let delay = settings.format.rate == nil ? 0 : Self.longestDelay
+        return queue.elapsed(at: now) >= limit + delay ? .duration : nil
     }
 
     /// Codes what was taken, after the source has stopped.

@@ -11,6 +11,7 @@ package final class CaptureWriter: Sendable {
         case packet(CaptureFiles.Packet)
         case sound([WrittenPacket])
         case soundEnd(Int64)
+        case flush
     }
 
     /// What was written.
@@ -70,6 +71,9 @@ package final class CaptureWriter: Sendable {
     /// States where the recording's sound ends, in samples.
     package func endSound(at time: Int64) { push(.soundEnd(time)) }
 
+    /// Writes all that was given, where nothing may follow for a while.
+    package func flush() { push(.flush) }
+
     private func push(_ message: Message, merge: (inout Message) -> Bool = { _ in false }) {
         guard !messages.push(message, merge: merge) else { return }
         fail(CommandFailure(.ioError, "the disk is too slow: what was recorded waits, and has no room"))
@@ -107,7 +111,7 @@ package final class CaptureWriter: Sendable {
         case .packet(let packet): waiting.subtract(packet.bytes.count, ordering: .relaxed)
         case .sound(let packets):
             waiting.subtract(packets.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
-        case .configuration, .soundEnd: break
+        case .configuration, .soundEnd, .flush: break
         }
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
         do throws(CommandFailure) {
@@ -116,6 +120,7 @@ package final class CaptureWriter: Sendable {
             case .packet(let packet): try note(files.append(packet))
             case .sound(let packets): for packet in packets { try note(files.append(sound: packet)) }
             case .soundEnd(let time): files.soundEnd = time
+            case .flush: try files.flush()
             }
         } catch { fail(error) }
     }

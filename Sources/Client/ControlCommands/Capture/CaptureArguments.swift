@@ -7,6 +7,8 @@ internal import HWDSystem
 package struct CaptureArguments: ParsableArguments {
     package enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
+    package enum Control: String, ExpressibleByArgument, CaseIterable { case stdin, off }
+
     package enum AudioCodec: String, ExpressibleByArgument, CaseIterable { case aac, alac }
 
     @Argument(help: "The .mov or .mp4 file.")
@@ -70,6 +72,10 @@ package struct CaptureArguments: ParsableArguments {
         help: ArgumentHelp(
             "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
     package var property: [String] = []
+
+    @Option(
+        help: "Read controls as lines of standard input, or do not read it; by default keys of a terminal are controls.")
+    package var control: Control?
 
     @Flag(name: [.customShort("y"), .customLong("yes")], help: "Replace a file that exists.")
     package var yes = false

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
+internal import HWDTransport
+
+extension CaptureRecording {
+    /// What controls have asked for.
+    struct Controls {
+        /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
+        var flushTime: UInt64?
+    }
+
+    /// Nanoseconds in which a frame and its sound are coded.
+    private static let codingTime = CaptureSound.hold + 250_000_000
+    /// Nanoseconds for which sound's pauses may precede their control.
+    private static let greatestDelay: UInt64 = 400_000_000
+
+    /// Does what a control asks for.
+    func perform(_ request: CaptureControls.Request) {
+        switch request.control {
+        case .pause: pause(at: request.time)
+        case .resume: resume(at: request.time)
+        case .toggle: if queue.isPaused { resume(at: request.time) } else { pause(at: request.time) }
+        case .mark, .save, .stop: break
+        }
+    }
+
+    /// Does what controls have left for later.
+    func stepControls(at now: UInt64) {
+        guard let time = controls.flushTime, now >= time else { return }
+        controls.flushTime = nil
+        writer.flush()
+    }
+
+    private func pause(at time: UInt64) {
+        let now = MonotonicTime.now.nanoseconds
+        guard let begin = queue.pause(at: max(time, now - min(now, Self.greatestDelay))) else {
+            return Console.note(
+                queue.isPaused
+                    ? "warning: the recording is paused already"
+                    : "warning: the recording has had \(CapturePauses.greatestCount) pauses, and is not paused again")
+        }
+        sound?.track.pause(at: begin)
+        // A pause may last, and what precedes it is not to be lost.
+        controls.flushTime = begin + Self.codingTime
+        Console.file("paused at \(seconds(at: begin)) s")
+    }
+
+    private func resume(at time: UInt64) {
+        guard let end = queue.resume(at: time) else {
+            return Console.note("warning: the recording is not paused")
+        }
+        sound?.track.resume(at: end)
+        controls.flushTime = nil
+        Console.file("resumed at \(seconds(at: end)) s")
+    }
+
+    /// The time of the recording, for people.
+    private func seconds(at clock: UInt64) -> String {
+        DecimalText.text(Double(queue.elapsed(at: clock)) / 1e9, 1)
+    }
+}
