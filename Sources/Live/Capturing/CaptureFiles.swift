@@ -67,6 +67,9 @@ package struct CaptureFiles {
     /// Ticks a second of all times.
     package static let timeScale: UInt32 = 90_000
 
+    /// Nanoseconds as ticks.
+    package static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64(nanoseconds / 1000 * 9 / 100) }
+
     private let plan: Plan
     private var number = 0
     private var recorder: MovieRecorder?
@@ -90,6 +93,7 @@ package struct CaptureFiles {
     /// Where the recording's sound ends, in samples.
     package var soundEnd: Int64?
     private var isFull = false
+    private var marks = CaptureMarks()
 
     /// Ticks that pictures wait for sound at most.
     private static let greatestWait = Int64(CaptureFiles.timeScale) * 3 / 2
@@ -127,7 +131,7 @@ package struct CaptureFiles {
 
     private mutating func write(_ packet: Packet) throws(CommandFailure) -> Bool {
         if isFull { return false }
-        if packet.begins { try finishFile(soundEnd: samples(packet.time)) }
+        if packet.begins { try finishFile(soundEnd: samples(packet.time), until: packet.time) }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
         if recorder.size != written { (written, pending) = (recorder.size, 0) }
@@ -166,7 +170,7 @@ package struct CaptureFiles {
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
-    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10)) }
+    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + marks.size) }
 
     private mutating func begin(_ packet: Packet) throws(CommandFailure) -> MovieRecorder {
         guard let configuration else {
@@ -180,6 +184,7 @@ package struct CaptureFiles {
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
             settled = (0, 0)
+            created.chapters = marks.chapters(from: base)
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -193,6 +198,13 @@ package struct CaptureFiles {
             if plan.isNumbered, !plan.replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
             return (path, try MovieRecorder(path: path, replaces: plan.replaces))
         }
+    }
+
+    /// Begins a chapter at a time of the recording, in ticks; its file is finished with it.
+    package mutating func mark(_ title: String, at time: Int64) {
+        marks.add(title, at: time)
+        // So that the disk keeps space for them.
+        recorder?.chapters = marks.chapters(from: base)
     }
 
     /// Writes the packets so far, where none may come for a while.
@@ -209,14 +221,19 @@ package struct CaptureFiles {
             do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }
         }
         // What was written before a failure is kept.
-        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd) } catch { failure = failure ?? error }
+        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd, until: .max) } catch {
+            failure = failure ?? error
+        }
         if let failure { throw failure }
     }
 
-    /// - Parameter soundEnd: where the file's sound ends, in samples of the recording.
-    private mutating func finishFile(soundEnd: Int64?) throws(CommandFailure) {
+    /// - Parameters:
+    ///   - soundEnd: where the file's sound ends, in samples of the recording.
+    ///   - end: the time of the next file's first picture.
+    private mutating func finishFile(soundEnd: Int64?, until end: Int64) throws(CommandFailure) {
         guard let recorder else { return }
         self.recorder = nil
+        recorder.chapters = marks.chapters(from: base, until: end, last: end == .max ? lastTime ?? base : end)
         var failure: MovieError?
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {

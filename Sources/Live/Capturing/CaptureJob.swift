@@ -106,6 +106,7 @@ package final class CaptureJob {
         receipt.add(queue.counts, written)
         receipt.restarts = session.restartCount
         receipt.sound = sound?.receipt
+        receipt.marks = recording.controls.marks
         receipt.pauses = queue.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
         try finish(end, written)
     }
@@ -120,7 +121,7 @@ package final class CaptureJob {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes" : ""))
+        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes, m marks" : ""))
         var end: End?
         var isReceiving = true
         do {

@@ -36,6 +36,18 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
+    /// The begin of a chapter.
+    package struct Mark: Encodable {
+        /// Seconds of the recording.
+        package var time: Double
+        package var title: String
+
+        enum CodingKeys: String, CodingKey {
+            case title
+            case time = "time_s"
+        }
+    }
+
     package struct Halving: Encodable {
         /// Seconds of the recording.
         package var time: Double
@@ -101,6 +113,7 @@ package struct CaptureReceipt: Encodable {
     package var repeated = 0
     package var halvings: [Halving] = []
     package var pauses: [Pause] = []
+    package var marks: [Mark] = []
     package var longestGap = 0.0
     package var duration = 0.0
     /// How often the session continued in another process.
@@ -113,7 +126,7 @@ package struct CaptureReceipt: Encodable {
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case pauses, reason, encoder, sound
+        case pauses, marks, reason, encoder, sound
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"

@@ -7,6 +7,7 @@ extension CaptureRecording {
     struct Controls {
         /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
         var flushTime: UInt64?
+        var marks: [CaptureReceipt.Mark] = []
     }
 
     /// Nanoseconds in which a frame and its sound are coded.
@@ -20,7 +21,8 @@ extension CaptureRecording {
         case .pause: pause(at: request.time)
         case .resume: resume(at: request.time)
         case .toggle: if queue.isPaused { resume(at: request.time) } else { pause(at: request.time) }
-        case .mark, .save, .stop: break
+        case .mark(let title): mark(title, at: request.time)
+        case .save, .stop: break
         }
     }
 
@@ -52,6 +54,18 @@ extension CaptureRecording {
         sound?.track.resume(at: end)
         controls.flushTime = nil
         Console.file("resumed at \(seconds(at: end)) s")
+    }
+
+    private func mark(_ title: String?, at time: UInt64) {
+        guard controls.marks.count < CaptureMarks.greatestCount else {
+            return Console.note("warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
+        }
+        let title = title ?? "Chapter \(controls.marks.count + 1)"
+        let elapsed = queue.elapsed(at: time)
+        writer.mark(title, at: CaptureFiles.ticks(elapsed))
+        controls.marks.append(
+            CaptureReceipt.Mark(time: Double(elapsed / 1_000_000) / 1000, title: title))
+        Console.file("\(title) at \(seconds(at: time)) s")
     }
 
     /// The time of the recording, for people.

@@ -114,7 +114,7 @@ final class CaptureRecording {
     }
 
     private func send(_ frame: CaptureQueue.Frame) throws {
-        let pts = Int64(frame.time / 1000 * 9 / 100)
+        let pts = CaptureFiles.ticks(frame.time)
         let number = sent
         var flags: EncodeFrame.Flags = []
         if let segment, frame.time >= segmentStart + segment {

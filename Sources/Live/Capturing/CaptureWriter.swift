@@ -12,6 +12,7 @@ package final class CaptureWriter: Sendable {
         case sound([WrittenPacket])
         case soundEnd(Int64)
         case flush
+        case mark(String, Int64)
     }
 
     /// What was written.
@@ -71,6 +72,9 @@ package final class CaptureWriter: Sendable {
     /// States where the recording's sound ends, in samples.
     package func endSound(at time: Int64) { push(.soundEnd(time)) }
 
+    /// Begins a chapter at a time of the recording, in ticks.
+    package func mark(_ title: String, at time: Int64) { push(.mark(title, time)) }
+
     /// Writes all that was given, where nothing may follow for a while.
     package func flush() { push(.flush) }
 
@@ -111,7 +115,7 @@ package final class CaptureWriter: Sendable {
         case .packet(let packet): waiting.subtract(packet.bytes.count, ordering: .relaxed)
         case .sound(let packets):
             waiting.subtract(packets.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
-        case .configuration, .soundEnd, .flush: break
+        case .configuration, .soundEnd, .flush, .mark: break
         }
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
         do throws(CommandFailure) {
@@ -121,6 +125,7 @@ package final class CaptureWriter: Sendable {
             case .sound(let packets): for packet in packets { try note(files.append(sound: packet)) }
             case .soundEnd(let time): files.soundEnd = time
             case .flush: try files.flush()
+            case .mark(let title, let time): files.mark(title, at: time)
             }
         } catch { fail(error) }
     }
