@@ -8,17 +8,20 @@ package import HWMovies
 /// The files of a recording, one after another.
 ///
 /// For one thread, which alone waits for the disk.
-package struct CaptureFiles {
+package struct CaptureFiles: CaptureOutput {
     /// A file that was written.
     package struct Report: Encodable, Sendable {
         package var file: String
         package var frames = 0
         package var bytes: UInt64 = 0
         package var duration = 0.0
+        /// Where in the recording it begins, in seconds; nil where each file begins with the end of the one before.
+        package var begin: Double?
 
         enum CodingKeys: String, CodingKey {
             case file, frames, bytes
             case duration = "duration_s"
+            case begin = "time_s"
         }
     }
 
@@ -57,10 +60,14 @@ package struct CaptureFiles {
         package var duration: Int64
         /// Whether a file begins with it.
         package var begins: Bool
+        /// Whether decoding can begin with it.
+        package var isKey: Bool
 
-        package init(bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64, begins: Bool) {
+        package init(
+            bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64, begins: Bool, isKey: Bool = false
+        ) {
             (self.bytes, self.time, self.decodeTime) = (bytes, time, decodeTime)
-            (self.duration, self.begins) = (duration, begins)
+            (self.duration, self.begins, self.isKey) = (duration, begins, isKey)
         }
     }
 
@@ -71,7 +78,8 @@ package struct CaptureFiles {
     package static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64(nanoseconds / 1000 * 9 / 100) }
 
     private let plan: Plan
-    private var number = 0
+    /// The number of the last file.
+    package private(set) var number = 0
     private var recorder: MovieRecorder?
     private var track = 0
     private var configuration: DecoderConfigurationRecord?
@@ -90,8 +98,6 @@ package struct CaptureFiles {
     private var recentSound: [WrittenPacket] = []
     /// Whether the file's first fragment was written without sound.
     private var isSoundLate = false
-    /// Where the recording's sound ends, in samples.
-    package var soundEnd: Int64?
     private var isFull = false
     private var marks = CaptureMarks()
 
@@ -103,7 +109,8 @@ package struct CaptureFiles {
     package private(set) var longestGap: Int64 = 0
     package private(set) var frames = 0
 
-    package init(_ plan: Plan) { self.plan = plan }
+    /// - Parameter number: that of the last file before.
+    package init(_ plan: Plan, after number: Int = 0) { (self.plan, self.number) = (plan, number) }
 
     /// The parameter sets of the packets that follow.
     package mutating func configure(_ record: [UInt8]) throws(CommandFailure) {
@@ -207,6 +214,8 @@ package struct CaptureFiles {
         recorder?.chapters = marks.chapters(from: base)
     }
 
+    package mutating func save(at time: Int64) {}
+
     /// Writes the packets so far, where none may come for a while.
     package mutating func flush() throws(CommandFailure) {
         guard let recorder else { return }
@@ -215,7 +224,7 @@ package struct CaptureFiles {
     }
 
     /// Ends the file that is being written, if there is one.
-    package mutating func finish() throws(CommandFailure) {
+    package mutating func finish(soundEnd: Int64?) throws(CommandFailure) {
         var failure: CommandFailure?
         if !waiting.isEmpty {
             do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }

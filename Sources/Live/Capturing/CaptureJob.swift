@@ -36,7 +36,7 @@ package final class CaptureJob {
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         self.arguments = arguments
         var plan = CaptureFiles.Plan(
-            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
+            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil || arguments.last != nil,
             maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
         try Self.check(plan)
         (name, source) = try Self.source(arguments, kinds)
@@ -93,14 +93,17 @@ package final class CaptureJob {
         let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
         let queue = try CaptureQueue(settings.format, copy, held: held, limit: limit)
-        let writer = try CaptureWriter(plan, wake: queue.wake)
+        let saver = try arguments.lastTime.map { try CaptureSaver(plan, duration: CaptureFiles.ticks($0)) }
+        let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
+        recording.controls.isSaving = saver != nil
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
         signals.beginRecording(arguments.control)
         defer { signals.endRecording() }
         let end = record(recording, session.fileDescriptor)
+        recording.endControls()
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
@@ -108,7 +111,8 @@ package final class CaptureJob {
         receipt.sound = sound?.receipt
         receipt.marks = recording.controls.marks
         receipt.pauses = queue.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
-        try finish(end, written)
+        receipt.unsaved = saver?.faults ?? []
+        try finish(end, written, saver)
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
@@ -121,7 +125,7 @@ package final class CaptureJob {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes, m marks" : ""))
+        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes, m marks" + (recording.controls.isSaving ? ", s saves" : "") : ""))
         var end: End?
         var isReceiving = true
         do {
@@ -169,7 +173,7 @@ package final class CaptureJob {
 
     /// Prints the receipt.
     /// - Throws: why the recording failed.
-    private func finish(_ end: End, _ written: CaptureWriter.Result) throws {
+    private func finish(_ end: End, _ written: CaptureWriter.Result, _ saver: CaptureSaver?) throws {
         var failure: CommandFailure?
         switch end {
         case .duration: receipt.endedBy = "duration"
@@ -180,16 +184,20 @@ package final class CaptureJob {
         }
         failure = written.failure ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
-        guard !receipt.files.isEmpty else {
+        guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
             throw failure ?? CommandFailure(.noInput, "\(name) sent no frame: no file was written")
         }
         if failure == nil, let reason = receipt.reason { Console.file("the recording ends: \(reason)") }
         for file in receipt.files where receipt.files.count > 1 {
             Console.note("\(FileName.printable(file.file)): \(DecimalText.text(file.duration, 1)) s")
         }
+        if saver != nil, receipt.files.isEmpty { Console.file("nothing was saved: no file was written") }
         try receipt.print(json: arguments.json)
-        guard let failure else { return }
-        Console.error("\(failure.reason); the file has what was coded before")
-        throw CommandFailure.reported(failure)
+        if let failure {
+            Console.error(failure.reason + (saver == nil ? "; the file has what was coded before" : ""))
+            throw CommandFailure.reported(failure)
+        }
+        // It was reported when it happened.
+        if let failure = saver?.failure { throw CommandFailure.reported(failure) }
     }
 }

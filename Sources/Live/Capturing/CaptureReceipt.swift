@@ -101,7 +101,7 @@ package struct CaptureReceipt: Encodable {
     package var width: Int
     package var height: Int
     package var files: [CaptureFiles.Report] = []
-    /// Frames that the source sent or is known to have lost; frames in the files; and those that are not.
+    /// Frames that the source sent or is known to have lost; frames in the files, or kept by `--last`; and those that are not.
     package var captured = 0
     package var coded = 0
     package var dropped = 0
@@ -114,6 +114,8 @@ package struct CaptureReceipt: Encodable {
     package var halvings: [Halving] = []
     package var pauses: [Pause] = []
     package var marks: [Mark] = []
+    /// Saves of `--last` that failed.
+    package var unsaved: [CaptureSaver.Fault] = []
     package var longestGap = 0.0
     package var duration = 0.0
     /// How often the session continued in another process.
@@ -126,7 +128,7 @@ package struct CaptureReceipt: Encodable {
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case pauses, marks, reason, encoder, sound
+        case pauses, marks, unsaved, reason, encoder, sound
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"
@@ -151,7 +153,7 @@ package struct CaptureReceipt: Encodable {
     /// Prints it: one document, or lines.
     package func print(json: Bool) throws {
         if json { return try Console.json(self) }
-        let name = files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
+        let name = files.isEmpty ? "no file" : files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
         let losses = dropped == 0 ? "none dropped" : "\(dropped) dropped"
         try Console.result(
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "

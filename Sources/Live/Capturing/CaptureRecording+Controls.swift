@@ -8,10 +8,15 @@ extension CaptureRecording {
         /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
         var flushTime: UInt64?
         var marks: [CaptureReceipt.Mark] = []
+        /// Whether saves are followed: `--last` keeps something.
+        var isSaving = false
+        /// Saves that wait for what precedes them to be coded: times of the recording in ticks, and of CLOCK_MONOTONIC.
+        var saves: [(time: Int64, due: UInt64)] = []
     }
 
     /// Nanoseconds in which a frame and its sound are coded.
     private static let codingTime = CaptureSound.hold + 250_000_000
+    private static let greatestSaves = 16
     /// Nanoseconds for which sound's pauses may precede their control.
     private static let greatestDelay: UInt64 = 400_000_000
 
@@ -22,16 +27,24 @@ extension CaptureRecording {
         case .resume: resume(at: request.time)
         case .toggle: if queue.isPaused { resume(at: request.time) } else { pause(at: request.time) }
         case .mark(let title): mark(title, at: request.time)
-        case .save, .stop: break
+        case .save: save(at: request.time)
+        case .stop: break
         }
     }
 
     /// Does what controls have left for later.
     func stepControls(at now: UInt64) {
+        while let save = controls.saves.first, now >= save.due {
+            controls.saves.removeFirst()
+            writer.save(at: save.time)
+        }
         guard let time = controls.flushTime, now >= time else { return }
         controls.flushTime = nil
         writer.flush()
     }
+
+    /// Does what controls have left, once all is coded.
+    func endControls() { stepControls(at: .max) }
 
     private func pause(at time: UInt64) {
         let now = MonotonicTime.now.nanoseconds
@@ -66,6 +79,16 @@ extension CaptureRecording {
         controls.marks.append(
             CaptureReceipt.Mark(time: Double(elapsed / 1_000_000) / 1000, title: title))
         Console.file("\(title) at \(seconds(at: time)) s")
+    }
+
+    private func save(at time: UInt64) {
+        guard controls.isSaving else {
+            return Console.note("warning: there is nothing to save: --last TIME keeps what a save writes")
+        }
+        guard controls.saves.count < Self.greatestSaves else {
+            return Console.note("warning: \(controls.saves.count) saves wait: this one is ignored")
+        }
+        controls.saves.append((CaptureFiles.ticks(queue.elapsed(at: time)), time + Self.codingTime))
     }
 
     /// The time of the recording, for people.

@@ -165,7 +165,8 @@ final class CaptureRecording {
             writer.append(
                 CaptureFiles.Packet(
                     bytes: Array(packet.bytes), time: description.pts, decodeTime: description.dts,
-                    duration: description.duration, begins: cuts.remove(description.frameID) != nil))
+                    duration: description.duration, begins: cuts.remove(description.frameID) != nil,
+                    isKey: description.flags.contains(.sync)))
             times[description.frameID] = nil
             try session.release(packet)
         case .completed: isCompleted = true

@@ -49,6 +49,12 @@ package struct CaptureArguments: ParsableArguments {
     package var segmentTime: String?
 
     @Option(
+        help: ArgumentHelp(
+            "Keep this much time in memory, and write it when that is asked for (CONTROLS), as talk-001.mov, talk-002.mov and so "
+                + "on; --max-size is then the most bytes that are kept, 1G by default.", valueName: "time"))
+    package var last: String?
+
+    @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Quality from 0.0 to 1.0, whatever the bit rate is.", valueName: "0.0-1.0"))
     package var quality: Double?
@@ -120,6 +126,14 @@ package struct CaptureArguments: ParsableArguments {
         if let segment = segmentTime.flatMap(PlayArguments.nanoseconds), segment < 1_000_000_000 {
             throw ValidationError("--segment-time is at least 1 second.")
         }
+        if let last, lastTime == nil {
+            throw ValidationError(
+                "--last takes seconds or h:m:s from 1 second to 1 hour, such as 60, 60s or 5:00, not "
+                    + "'\(FileName.printable(last))'.")
+        }
+        guard last == nil || segmentTime == nil else {
+            throw ValidationError("--last and --segment-time contradict each other: use one of them.")
+        }
         if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
@@ -149,6 +163,14 @@ package struct CaptureArguments: ParsableArguments {
         guard preset == nil || hardware != .require else {
             throw ValidationError("--preset is for software, which --hardware require excludes.")
         }
+    }
+
+    /// Nanoseconds that are kept in memory; nil without `--last`.
+    package var lastTime: UInt64? {
+        guard let last, let time = PlayArguments.nanoseconds(last.hasSuffix("s") ? String(last.dropLast()) : last),
+            (1_000_000_000...3_600_000_000_000).contains(time)
+        else { return nil }
+        return UInt64(time)
     }
 
     /// Pixels; nil without `--size`.
