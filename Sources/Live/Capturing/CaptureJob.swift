@@ -125,7 +125,8 @@ package final class CaptureJob {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? ", p pauses and resumes, m marks" + (recording.controls.isSaving ? ", s saves" : "") : ""))
+        let keys = ", p pauses and resumes, m begins a chapter" + (recording.controls.isSaving ? ", s saves" : "")
+        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? keys : ""))
         var end: End?
         var isReceiving = true
         do {
