@@ -23,6 +23,7 @@ package final class CaptureJob {
     private let sound: CaptureSound?
     private let copy: FrameCopy
     private let plan: CaptureFiles.Plan
+    private let receiptFile: CaptureReceiptFile?
     private let signals: CaptureSignals
     private let epoll: Epoll
     private var settings: CaptureSettings
@@ -36,9 +37,12 @@ package final class CaptureJob {
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         self.arguments = arguments
         var plan = CaptureFiles.Plan(
-            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil || arguments.last != nil,
+            path: arguments.file ?? "", replaces: arguments.yes,
+            isNumbered: arguments.segmentTime != nil || arguments.last != nil,
             maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
-        try Self.check(plan)
+        try Self.check(plan.path, replaces: plan.replaces, isNumbered: plan.isNumbered)
+        receiptFile = arguments.receipt.map { CaptureReceiptFile(path: $0, replaces: arguments.yes) }
+        if let receiptFile { try Self.check(receiptFile.path, replaces: receiptFile.replaces) }
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format
         guard let copy = FrameCopy(format) else {
@@ -66,22 +70,39 @@ package final class CaptureJob {
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.
-    private static func check(_ plan: CaptureFiles.Plan) throws(CommandFailure) {
-        let path = FileName.printable(plan.path)
-        let exists = !plan.isNumbered && access(FileName.bytes(plan.path), F_OK) == 0
-        guard !exists || plan.replaces else {
+    private static func check(
+        _ name: String, replaces: Bool, isNumbered: Bool = false
+    ) throws(CommandFailure) {
+        let path = FileName.printable(name)
+        let exists = !isNumbered && access(FileName.bytes(name), F_OK) == 0
+        guard !exists || replaces else {
             throw CommandFailure(.cannotCreate, "\(path) exists and is not replaced: -y replaces it")
         }
-        let slash = plan.path.lastIndex(of: "/")
-        let folder = slash.map { plan.path[...$0] }.map(String.init) ?? "."
-        let target = exists ? plan.path : folder
+        let slash = name.lastIndex(of: "/")
+        let folder = slash.map { name[...$0] }.map(String.init) ?? "."
+        let target = exists ? name : folder
         guard access(FileName.bytes(target), exists ? W_OK : W_OK | X_OK) == 0 else {
             throw CommandFailure(.cannotCreate, "\(path) cannot be created: \(String(cString: strerror(errno)))")
         }
     }
 
-    /// Records until the end, prints the receipt, and fails where the recording did.
+    /// Records until the end, prints and writes the receipt, and fails where the recording did.
     package func run() throws {
+        var failure: (any Error)?
+        do { try perform() } catch {
+            failure = error
+            if receipt.files.isEmpty, receipt.unsaved.isEmpty, receipt.endedBy != "failure" {
+                (receipt.endedBy, receipt.reason) = ("failure", CommandFailure(error).reason)
+            }
+        }
+        do { try receiptFile?.write(receipt) } catch {
+            guard failure != nil else { throw error }
+            Console.note("warning: \(CommandFailure(error).reason)")
+        }
+        if let failure { throw failure }
+    }
+
+    private func perform() throws {
         let daemon = try Daemon.findAndReport(requiresHardware: arguments.hardware == .require)
         var trial = CaptureTrial()
         if !settings.hasSpeed, arguments.hardware != .require {

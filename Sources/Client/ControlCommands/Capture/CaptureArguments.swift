@@ -89,6 +89,9 @@ package struct CaptureArguments: ParsableArguments {
     @Flag(help: "Print what was recorded, or the list, as one JSON document on standard output.")
     package var json = false
 
+    @Option(help: ArgumentHelp("Write what --json prints into this file as well, however the recording ends.", valueName: "file"))
+    package var receipt: String?
+
     @OptionGroup(title: "Messages")
     package var messages: VerbosityArguments
 
@@ -107,6 +110,9 @@ package struct CaptureArguments: ParsableArguments {
         }
         guard let source, !source.isEmpty else {
             throw ValidationError("hwctl capture needs --source; --list names the sources.")
+        }
+        if let receipt, receipt.isEmpty || receipt == file {
+            throw ValidationError("--receipt takes a file other than that of the recording.")
         }
         if let size, pictureSize == nil {
             throw ValidationError(

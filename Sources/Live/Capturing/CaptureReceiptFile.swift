@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
+internal import HWDSystem
+
+/// The file of `--receipt`, which has its name only with all its contents.
+struct CaptureReceiptFile {
+    let path: String
+    let replaces: Bool
+
+    /// Writes what `--json` prints.
+    func write(_ receipt: CaptureReceipt) throws {
+        let bytes = Array((try Console.document(receipt) + "\n").utf8)
+        do throws(AtomicFile.Failure) {
+            let file = try AtomicFile(path, inputs: receipt.files.map(\.file), replaces: replaces)
+            let failure = bytes.withUnsafeBytes { PositionedIO.write(file.descriptor, $0, at: 0) }
+            guard failure == 0 else { throw .writing(FileName.printable(path), errno: failure) }
+            try file.complete(sync: true)
+        } catch {
+            throw CommandFailure(error.kind == .io ? .ioError : .cannotCreate, "the receipt: \(error.reason)")
+        }
+    }
+}
