@@ -3,6 +3,7 @@ import Foundation
 import HWDBoxes
 import HWDCapturing
 import HWDControlCommands
+import HWDModel
 import HWMovies
 import Testing
 

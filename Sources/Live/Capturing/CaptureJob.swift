@@ -159,8 +159,9 @@ package final class CaptureJob {
                 }
                 _ = try epoll.wait(until: recording.deadline)
                 recording.queue.wake.clear()
-                for request in signals.takeControls() { recording.perform(request) }
+                // First, so that all that was asked for before the end is done.
                 if signals.hasRequest { end = .signal }
+                for request in signals.takeControls() { recording.perform(request) }
                 try recording.step()
                 end = end ?? recording.end
             }

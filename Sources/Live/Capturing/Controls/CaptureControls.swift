@@ -149,7 +149,7 @@ final class CaptureControls: Sendable {
 
 /// A thread that reads controls from standard input: keys of a terminal, or lines.
 final class CaptureInput: Sendable {
-    private let take: @Sendable (CaptureControl) -> Void
+    private let follow: @Sendable (CaptureControl) -> Void
     /// What a terminal did before; nil for lines.
     private let before: Mutex<termios?>
     /// Whether keys are read.
@@ -157,8 +157,8 @@ final class CaptureInput: Sendable {
 
     /// Reads as long as the program runs; nil where standard input is not read.
     /// - Parameter isLines: whether lines are read, and not a terminal's keys.
-    init?(isLines: Bool, _ take: @escaping @Sendable (CaptureControl) -> Void) {
-        self.take = take
+    init?(isLines: Bool, _ follow: @escaping @Sendable (CaptureControl) -> Void) {
+        self.follow = follow
         var terminal = termios()
         if isLines {
             before = Mutex(nil)
@@ -202,7 +202,7 @@ final class CaptureInput: Sendable {
             if isLines {
                 for line in lines.add(bytes[..<count]) { take(line: line) }
             } else {
-                for key in bytes[..<count] { CaptureControl(key: key).map(take) }
+                for key in bytes[..<count] { CaptureControl(key: key).map(follow) }
             }
         }
         // A program that goes away does not end the recording.
@@ -217,6 +217,6 @@ final class CaptureInput: Sendable {
         guard let control = CaptureControl(line: line) else {
             return Console.note("warning: there is no control '\(line)'")
         }
-        take(control)
+        follow(control)
     }
 }

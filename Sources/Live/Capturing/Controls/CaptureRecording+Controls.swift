@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
+internal import HWDModel
 internal import HWDTransport
 
 extension CaptureRecording {
