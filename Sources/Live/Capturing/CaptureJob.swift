@@ -118,26 +118,26 @@ package final class CaptureJob {
         let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
-        recording.controls.isSaving = saver != nil
+        let actions = CaptureActions(queue, writer, sound, canSave: saver != nil)
         try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
         signals.beginRecording(arguments.control)
         defer { signals.endRecording() }
-        let end = record(recording, session.fileDescriptor)
-        recording.endControls()
+        let end = record(recording, actions, session.fileDescriptor)
+        actions.finish()
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
         receipt.restarts = session.restartCount
         receipt.sound = sound?.receipt
-        receipt.marks = recording.controls.marks
+        receipt.marks = actions.marks
         receipt.pauses = queue.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
         receipt.unsaved = saver?.faults ?? []
         try finish(end, written, saver)
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
-    private func record(_ recording: CaptureRecording, _ session: Int32) -> End {
+    private func record(_ recording: CaptureRecording, _ actions: CaptureActions, _ session: Int32) -> End {
         do {
             try recording.prepare()
             try sound?.start()
@@ -146,7 +146,7 @@ package final class CaptureJob {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        let keys = ", p pauses and resumes, m begins a chapter" + (recording.controls.isSaving ? ", s saves" : "")
+        let keys = ", p pauses and resumes, m begins a chapter" + (actions.canSave ? ", s saves" : "")
         Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? keys : ""))
         var end: End?
         var isReceiving = true
@@ -161,8 +161,9 @@ package final class CaptureJob {
                 recording.queue.wake.clear()
                 // First, so that all that was asked for before the end is done.
                 if signals.hasRequest { end = .signal }
-                for request in signals.takeControls() { recording.perform(request) }
+                for request in signals.takeControls() { actions.perform(request) }
                 try recording.step()
+                actions.step(at: MonotonicTime.now.nanoseconds)
                 end = end ?? recording.end
             }
         } catch { end = .failure(CommandFailure(error)) }

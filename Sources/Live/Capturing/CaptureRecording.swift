@@ -10,10 +10,10 @@ internal import HWDWire
 /// The frames of a recording in the session, for one thread.
 final class CaptureRecording {
     let queue: CaptureQueue
-    let writer: CaptureWriter
-    let sound: CaptureSound?
     private let session: CompressionSession
+    private let writer: CaptureWriter
     private let settings: CaptureSettings
+    private let sound: CaptureSound?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
     private let limit: UInt64?
@@ -30,8 +30,6 @@ final class CaptureRecording {
     private var isCompleted = false
     private var halvings = 0
     private var lastPTS: Int64 = -1
-    /// What was asked for while it runs.
-    var controls = Controls()
 
     private static let poolID: UInt32 = 1
     /// Nanoseconds after the duration in which a frame of it may still arrive.
@@ -72,7 +70,6 @@ final class CaptureRecording {
             }
         }
         try writeSound()
-        stepControls(at: MonotonicTime.now.nanoseconds)
         let counts = queue.counts.halvings
         for halving in counts.dropFirst(halvings) {
             Console.note(

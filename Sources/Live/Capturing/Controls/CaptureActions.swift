@@ -3,23 +3,28 @@ internal import HWDControlCommands
 internal import HWDModel
 internal import HWDTransport
 
-extension CaptureRecording {
-    /// What controls have asked for.
-    struct Controls {
-        /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
-        var flushTime: UInt64?
-        var marks: [CaptureReceipt.Mark] = []
-        /// Whether saves are followed: `--last` keeps something.
-        var isSaving = false
-        /// Saves that wait for what precedes them to be coded: times of the recording in ticks, and of CLOCK_MONOTONIC.
-        var saves: [(time: Int64, due: UInt64)] = []
-    }
+/// What controls do to a recording, for its thread.
+final class CaptureActions {
+    private let queue: CaptureQueue
+    private let writer: CaptureWriter
+    private let sound: CaptureSound?
+    /// Whether `--last` keeps what a save writes.
+    let canSave: Bool
+    private(set) var marks: [CaptureReceipt.Mark] = []
+    /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
+    private var flushTime: UInt64?
+    /// Saves that wait for what precedes them to be coded: times of the recording in ticks, and of CLOCK_MONOTONIC.
+    private var saves: [(time: Int64, due: UInt64)] = []
 
     /// Nanoseconds in which a frame and its sound are coded.
     private static let codingTime = CaptureSound.hold + 250_000_000
     private static let greatestSaves = 16
     /// Nanoseconds for which sound's pauses may precede their control.
     private static let greatestDelay: UInt64 = 400_000_000
+
+    init(_ queue: CaptureQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, canSave: Bool) {
+        (self.queue, self.writer, self.sound, self.canSave) = (queue, writer, sound, canSave)
+    }
 
     /// Does what a control asks for.
     func perform(_ request: CaptureControls.Request) {
@@ -34,18 +39,18 @@ extension CaptureRecording {
     }
 
     /// Does what controls have left for later.
-    func stepControls(at now: UInt64) {
-        while let save = controls.saves.first, now >= save.due {
-            controls.saves.removeFirst()
+    func step(at now: UInt64) {
+        while let save = saves.first, now >= save.due {
+            saves.removeFirst()
             writer.save(at: save.time)
         }
-        guard let time = controls.flushTime, now >= time else { return }
-        controls.flushTime = nil
+        guard let time = flushTime, now >= time else { return }
+        flushTime = nil
         writer.flush()
     }
 
     /// Does what controls have left, once all is coded.
-    func endControls() { stepControls(at: .max) }
+    func finish() { step(at: .max) }
 
     private func pause(at time: UInt64) {
         let now = MonotonicTime.now.nanoseconds
@@ -57,7 +62,7 @@ extension CaptureRecording {
         }
         sound?.track.pause(at: begin)
         // A pause may last, and what precedes it is not to be lost.
-        controls.flushTime = begin + Self.codingTime
+        flushTime = begin + Self.codingTime
         Console.file("paused at \(seconds(at: begin)) s")
     }
 
@@ -66,30 +71,30 @@ extension CaptureRecording {
             return Console.note("warning: the recording is not paused")
         }
         sound?.track.resume(at: end)
-        controls.flushTime = nil
+        flushTime = nil
         Console.file("resumed at \(seconds(at: end)) s")
     }
 
     private func mark(_ title: String?, at time: UInt64) {
-        guard controls.marks.count < CaptureMarks.greatestCount else {
+        guard marks.count < CaptureMarks.greatestCount else {
             return Console.note("warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
         }
-        let title = title ?? "Chapter \(controls.marks.count + 1)"
+        let title = title ?? "Chapter \(marks.count + 1)"
         let elapsed = queue.elapsed(at: time)
         writer.mark(title, at: CaptureFiles.ticks(elapsed))
-        controls.marks.append(
+        marks.append(
             CaptureReceipt.Mark(time: Double(elapsed / 1_000_000) / 1000, title: title))
         Console.file("\(title) at \(seconds(at: time)) s")
     }
 
     private func save(at time: UInt64) {
-        guard controls.isSaving else {
+        guard canSave else {
             return Console.note("warning: there is nothing to save: --last TIME keeps what a save writes")
         }
-        guard controls.saves.count < Self.greatestSaves else {
-            return Console.note("warning: \(controls.saves.count) saves wait: this one is ignored")
+        guard saves.count < Self.greatestSaves else {
+            return Console.note("warning: \(saves.count) saves wait: this one is ignored")
         }
-        controls.saves.append((CaptureFiles.ticks(queue.elapsed(at: time)), time + Self.codingTime))
+        saves.append((CaptureFiles.ticks(queue.elapsed(at: time)), time + Self.codingTime))
     }
 
     /// The time of the recording, for people.
