@@ -34,7 +34,9 @@ struct CaptureControlsTests {
 
     @Test func titlesAreBounded() {
         // Characters are kept whole.
-        for (title, count) in [(String(repeating: "x", count: 1000), 255), (String(repeating: "é", count: 300), 127)] {
+        for (title, count) in [
+            (String(repeating: "x", count: 1000), 255), (String(repeating: "é", count: 300), 127),
+        ] {
             #expect(CaptureControl(line: "mark " + title) == .mark(String(title.prefix(count))))
         }
         #expect(CaptureControl(line: "mark \u{1}\u{2}") == .mark(nil))
@@ -54,7 +56,8 @@ struct CaptureControlsTests {
         var generator = SeededGenerator(state: seed)
         var (bytes, expected) = ([UInt8](), [String?]())
         for _ in 0..<200 {
-            let count = Int.random(in: 0...(Int.random(in: 0..<10, using: &generator) == 0 ? 3000 : 40), using: &generator)
+            let count = Int.random(
+                in: 0...(Int.random(in: 0..<10, using: &generator) == 0 ? 3000 : 40), using: &generator)
             let line = (0..<count).map { _ in UInt8.random(in: 32...126, using: &generator) }
             bytes += line + [10]
             expected.append(count > CaptureLines.greatestLength ? nil : String(decoding: line, as: UTF8.self))
@@ -83,7 +86,8 @@ struct CaptureControlsTests {
 
     @Test(
         arguments: [
-            (["--last", "0"], "--last takes"), (["--last", "s"], "--last takes"), (["--last", "1:00:01"], "--last takes"),
+            (["--last", "0"], "--last takes"), (["--last", "s"], "--last takes"),
+            (["--last", "1:00:01"], "--last takes"),
             (["--last", "60ss"], "--last takes"), (["--last", "60", "--segment-time", "10"], "contradict"),
             (["--receipt", "a.mov"], "--receipt takes"), (["--receipt", ""], "--receipt takes"),
             (["--control", "none"], "--control"),

@@ -18,7 +18,8 @@ private final class Folder {
     /// A plan for files of this folder.
     func plan(_ name: String, isNumbered: Bool = true, sound: SoundTrackSettings? = nil) -> CaptureFiles.Plan {
         CaptureFiles.Plan(
-            path: "\(path)/\(name)", replaces: false, isNumbered: isNumbered, maxSize: nil, color: nil, sound: sound)
+            path: "\(path)/\(name)", replaces: false, isNumbered: isNumbered, maxSize: nil, color: nil, sound: sound
+        )
     }
 
     /// What ffprobe prints of a file, as lines.
@@ -41,7 +42,8 @@ private final class Folder {
     func chapters(_ name: String) throws -> [String] {
         try probe(name, "-show_entries", "chapter=start_time,end_time:chapter_tags=title").map { line in
             let fields = line.split(separator: ",", maxSplits: 2)
-            return fields.prefix(2).compactMap { Double($0) }.map { "\($0) " }.joined() + fields.dropFirst(2).joined()
+            return fields.prefix(2).compactMap { Double($0) }.map { "\($0) " }.joined()
+                + fields.dropFirst(2).joined()
         }
     }
 
@@ -52,7 +54,8 @@ private final class Folder {
 }
 
 /// A frame of a thirtieth of a second; each picture is the same key frame, but others only follow it here.
-private func frame(_ number: Int, isKey: Bool = true, begins: Bool = false, padding: Int = 0) -> CaptureFiles.Packet {
+private func frame(_ number: Int, isKey: Bool = true, begins: Bool = false, padding: Int = 0) -> CaptureFiles.Packet
+{
     let time = Int64(number) * 3000
     // A filler (NAL unit 38) is passed over by decoders.
     let filler: [UInt8] = [0x4C, 0x01] + [UInt8](repeating: 0xFF, count: padding) + [0x80]

@@ -153,7 +153,9 @@ package struct CaptureReceipt: Encodable {
     /// Prints it: one document, or lines.
     package func print(json: Bool) throws {
         if json { return try Console.json(self) }
-        let name = files.isEmpty ? "no file" : files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
+        let name =
+            files.isEmpty
+            ? "no file" : files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
         let losses = dropped == 0 ? "none dropped" : "\(dropped) dropped"
         try Console.result(
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded, "

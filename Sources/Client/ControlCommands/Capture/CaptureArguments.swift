@@ -80,7 +80,9 @@ package struct CaptureArguments: ParsableArguments {
     package var property: [String] = []
 
     @Option(
-        help: "Read controls as lines of standard input, or do not read it; by default keys of a terminal are controls.")
+        help:
+            "Read controls as lines of standard input, or do not read it; by default keys of a terminal are controls."
+    )
     package var control: Control?
 
     @Flag(name: [.customShort("y"), .customLong("yes")], help: "Replace a file that exists.")
@@ -89,7 +91,9 @@ package struct CaptureArguments: ParsableArguments {
     @Flag(help: "Print what was recorded, or the list, as one JSON document on standard output.")
     package var json = false
 
-    @Option(help: ArgumentHelp("Write what --json prints into this file as well, however the recording ends.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Write what --json prints into this file as well, however the recording ends.", valueName: "file"))
     package var receipt: String?
 
     @OptionGroup(title: "Messages")

@@ -58,7 +58,8 @@ final class CaptureActions {
             return Console.note(
                 queue.isPaused
                     ? "warning: the recording is paused already"
-                    : "warning: the recording has had \(CapturePauses.greatestCount) pauses, and is not paused again")
+                    : "warning: the recording has had \(CapturePauses.greatestCount) pauses, and is not paused again"
+            )
         }
         sound?.track.pause(at: begin)
         // A pause may last, and what precedes it is not to be lost.
@@ -77,7 +78,8 @@ final class CaptureActions {
 
     private func mark(_ title: String?, at time: UInt64) {
         guard marks.count < CaptureMarks.greatestCount else {
-            return Console.note("warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
+            return Console.note(
+                "warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
         }
         let title = title ?? "Chapter \(marks.count + 1)"
         let elapsed = queue.elapsed(at: time)

@@ -89,7 +89,8 @@ package final class CaptureSaver: CaptureOutput, @unchecked Sendable {
             return fail(CommandFailure(.unavailable, "there is nothing to save yet"), at: time)
         }
         guard work.push(content) else {
-            return fail(CommandFailure(.ioError, "the disk is too slow: \(work.capacity) files wait for it"), at: time)
+            return fail(
+                CommandFailure(.ioError, "the disk is too slow: \(work.capacity) files wait for it"), at: time)
         }
     }
 
