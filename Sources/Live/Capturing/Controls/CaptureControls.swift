@@ -202,7 +202,7 @@ final class CaptureInput: Sendable {
             if isLines {
                 for line in lines.add(bytes[..<count]) { take(line: line) }
             } else {
-                for key in bytes[..<count] { CaptureControl(key: key).map(follow) }
+                for control in bytes[..<count].compactMap({ CaptureControl(key: $0) }) { follow(control) }
             }
         }
         // A program that goes away does not end the recording.
