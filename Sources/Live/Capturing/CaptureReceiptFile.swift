@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
+internal import HWDModel
 internal import HWDSystem
 
 /// The file of `--receipt`, which has its name only with all its contents.

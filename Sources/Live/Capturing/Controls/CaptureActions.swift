@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDCaptureSound
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDTransport

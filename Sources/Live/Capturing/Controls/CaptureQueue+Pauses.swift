@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDTransport
+internal import HWClient
 internal import Synchronization
 
 extension CaptureQueue {
