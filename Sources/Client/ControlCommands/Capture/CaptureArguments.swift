@@ -115,9 +115,6 @@ package struct CaptureArguments: ParsableArguments {
         guard let source, !source.isEmpty else {
             throw ValidationError("hwctl capture needs --source; --list names the sources.")
         }
-        if let receipt, receipt.isEmpty || receipt == file {
-            throw ValidationError("--receipt takes a file other than that of the recording.")
-        }
         if let size, pictureSize == nil {
             throw ValidationError(
                 "--size takes WxH from 64x64 to 16384x16384, such as 1280x720, not '\(FileName.printable(size))'.")
@@ -136,14 +133,6 @@ package struct CaptureArguments: ParsableArguments {
         if let segment = segmentTime.flatMap(PlayArguments.nanoseconds), segment < 1_000_000_000 {
             throw ValidationError("--segment-time is at least 1 second.")
         }
-        if let last, lastTime == nil {
-            throw ValidationError(
-                "--last takes seconds or h:m:s from 1 second to 1 hour, such as 60, 60s or 5:00, not "
-                    + "'\(FileName.printable(last))'.")
-        }
-        guard last == nil || segmentTime == nil else {
-            throw ValidationError("--last and --segment-time contradict each other: use one of them.")
-        }
         if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
@@ -152,7 +141,22 @@ package struct CaptureArguments: ParsableArguments {
         guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {
             throw ValidationError("--audio-codec needs sound: --audio names its source.")
         }
+        try validateFiles()
         try validateEncoder()
+    }
+
+    private func validateFiles() throws {
+        if let last, lastTime == nil {
+            throw ValidationError(
+                "--last takes seconds or h:m:s from 1 second to 1 hour, such as 60, 60s or 5:00, not "
+                    + "'\(FileName.printable(last))'.")
+        }
+        guard last == nil || segmentTime == nil else {
+            throw ValidationError("--last and --segment-time contradict each other: use one of them.")
+        }
+        if let receipt, receipt.isEmpty || receipt == file {
+            throw ValidationError("--receipt takes a file other than that of the recording.")
+        }
     }
 
     private func validateEncoder() throws {
