@@ -49,7 +49,10 @@ private final class Folder {
 
     /// The times of a file's pictures, in seconds.
     func times(_ name: String) throws -> [Double] {
-        try probe(name, "-select_streams", "v", "-show_entries", "packet=pts_time").compactMap { Double($0) }
+        // Behind a time, a packet with other parameter sets has their name.
+        try probe(name, "-select_streams", "v", "-show_entries", "packet=pts_time").compactMap {
+            $0.split(separator: ",").first.flatMap { Double($0) }
+        }
     }
 }
 

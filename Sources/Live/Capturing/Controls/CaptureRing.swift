@@ -102,6 +102,8 @@ package struct CaptureRing: Sendable {
 
     /// Gives up what is older than the duration, or too much.
     private mutating func trim(at time: Int64) {
+        // Before frames: sound that no frame needs.
+        if size > greatestSize, let first = groups.first { removeSound(before: first.begin) }
         var dropped = 0
         while dropped < groups.count {
             let isLast = dropped + 1 == groups.count
