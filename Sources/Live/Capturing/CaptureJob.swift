@@ -209,7 +209,9 @@ package final class CaptureJob {
         failure = written.failure ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
         guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
-            throw failure ?? CommandFailure(.noInput, "\(name) sent no frame: no file was written")
+            let reason =
+                receipt.pauses.isEmpty ? "\(name) sent no frame" : "\(name) sent no frame outside of pauses"
+            throw failure ?? CommandFailure(.noInput, "\(reason): no file was written")
         }
         if failure == nil, let reason = receipt.reason { Console.file("the recording ends: \(reason)") }
         for file in receipt.files where receipt.files.count > 1 {

@@ -17,7 +17,14 @@ struct CaptureReceiptFile {
             guard failure == 0 else { throw .writing(FileName.printable(path), errno: failure) }
             try file.complete(sync: true)
         } catch {
-            throw CommandFailure(error.kind == .io ? .ioError : .cannotCreate, "the receipt: \(error.reason)")
+            switch error.kind {
+            case .io: throw CommandFailure(.ioError, error.reason)
+            case .cannotCreate: throw CommandFailure(.cannotCreate, error.reason)
+            case .usage:
+                throw CommandFailure(
+                    .cannotCreate,
+                    "the receipt is not written: \(FileName.printable(path)) is a file of the recording")
+            }
         }
     }
 }
