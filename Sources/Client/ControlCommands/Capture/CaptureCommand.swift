@@ -24,11 +24,11 @@ package struct CaptureCommand: ParsableCommand {
             CONTROLS
             While it records, each of these is a key of the terminal, a signal, or with --control stdin a line of standard \
             input:
-              p  SIGUSR2   toggle, pause, resume  leave out what comes, or no longer
-              m  SIGRTMIN  mark TITLE             begin a chapter; without a title it has a number
-              s  SIGUSR1   save                   write what --last keeps into the next file
-              q            stop                   end the recording, as Ctrl-C does
-            Pictures and sound of a pause are not recorded: the rest is together, and --duration counts it alone. Chapters are \
+              p  SIGUSR2   toggle, pause, resume  leave out what comes, or not
+              m  SIGRTMIN  mark TITLE             begin a chapter
+              s  SIGUSR1   save                   write what --last keeps
+              q            stop                   end the recording
+            Without a title, a chapter has a number. Pictures and sound of a pause are not recorded: the rest is together, and --duration counts it alone. Chapters are \
             in the files that the recording finishes; hwctl repair does not know them. \
             The end of standard input ends no recording.
 
