@@ -8,12 +8,12 @@ import Testing
 
 struct CaptureFilesTests {
     /// Of a gray picture of 64x64 that x265 coded.
-    private static let configuration = bytes(
+    static let configuration = bytes(
         """
         0101600000009000000000001ef000fcfdf8f800000f03a00001001840010c01ffff01600000030090000003000003001e959809a1000100\
         2842010101600000030090000003000003001ea020810596566924caf0168080000003008000000f04a2000100074401c172b42240
         """)
-    private static let picture = bytes("0000000c2801af0860f929e39b2b1740")
+    static let picture = bytes("0000000c2801af0860f929e39b2b1740")
 
     private static func bytes(_ text: String) -> [UInt8] {
         var (bytes, rest) = ([UInt8](), text[...])
@@ -39,7 +39,7 @@ struct CaptureFilesTests {
                 bytes: bytes, time: time, decodeTime: time, duration: 3000, begins: false)
             #expect(try files.append(packet))
         }
-        #expect(throws: CommandFailure.self) { try files.finish() }
+        #expect(throws: CommandFailure.self) { try files.finish(soundEnd: nil) }
         let report = try #require(files.reports.first)
         #expect(report.frames == 1)
         #expect(report.bytes == UInt64(try Data(contentsOf: URL(fileURLWithPath: path)).count))

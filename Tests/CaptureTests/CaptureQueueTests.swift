@@ -5,7 +5,7 @@ import HWDTransport
 import Testing
 
 /// A queue whose frames come at times of a test's choice.
-private struct Feed {
+struct Feed {
     static let format = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(100))
     let queue: CaptureQueue
     let planes = Planes(64 * 96)

@@ -39,7 +39,7 @@ package final class CaptureQueue: CaptureSink {
         case changed(CaptureFormat)
     }
 
-    private struct State {
+    struct State {
         var stage: Stage
         /// The format of the frames that follow, until the first of them.
         var pending: CaptureFormat?
@@ -62,6 +62,7 @@ package final class CaptureQueue: CaptureSink {
         var isKeptDropped = false
         /// Of a constant rate, the number of the first frame that nothing was sent for.
         var tick: UInt64 = 0
+        var pauses = CapturePauses()
     }
 
     /// What becomes of a frame.
@@ -94,9 +95,9 @@ package final class CaptureQueue: CaptureSink {
     /// Nanoseconds of the recording; nil without an end.
     private let limit: UInt64?
     /// The rate at which frames are sent, whatever the source's is; nil where they are sent as they come.
-    private let constant: CaptureRate?
+    let constant: CaptureRate?
     private let held: Int
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     /// - Parameters:
     ///   - held: slots that the session may keep beside the frames that wait.
@@ -204,7 +205,7 @@ package final class CaptureQueue: CaptureSink {
     /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
     private func keepDropped(_ state: inout State) -> Admission? {
         let stage = state.stage
-        guard stage.keepsLast, state.origin != nil else { return nil }
+        guard stage.keepsLast, state.origin != nil || state.pauses.isPaused else { return nil }
         if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
             state.kept = nil
             return .kept(slot, stage)
@@ -246,9 +247,14 @@ package final class CaptureQueue: CaptureSink {
             var time = Self.plausible(stated, arrival)
             // A frame has a time before its arrival, and the last one may have been repeated meanwhile.
             if state.isRepeat { time = max(time, state.last + Self.shortestStep) }
+            guard !state.pauses.contains(time) else {
+                state.sequence = sequence ?? state.sequence
+                return prepare(&state) && state.stage.copy.fits(planes) ? keepDropped(&state) : nil
+            }
             let origin = state.origin ?? time
-            let seconds = Double(Int64(bitPattern: time &- origin)) / 1e9
-            if let limit, time > origin, time - origin >= limit {
+            let elapsed = state.pauses.time(at: time, from: origin)
+            let seconds = Double(elapsed) / 1e9
+            if let limit, elapsed >= limit {
                 state.end = .duration
                 wake.signal()
                 return nil
@@ -260,15 +266,15 @@ package final class CaptureQueue: CaptureSink {
             state.counts.captured += 1
             guard isPrepared, stage.copy.fits(planes) else {
                 state.counts.log.add(
-                    1, at: max(0, seconds), isPrepared ? .damaged : .queue, period: stage.period)
+                    1, at: seconds, isPrepared ? .damaged : .queue, period: stage.period)
                 return nil
             }
             guard state.origin == nil || time >= state.last + Self.shortestStep else {
-                state.counts.log.add(1, at: max(0, seconds), .clock, period: stage.period)
+                state.counts.log.add(1, at: seconds, .clock, period: stage.period)
                 return keepDropped(&state)
             }
             if let constant, state.origin != nil,
-                isOver(constant.tick(time - origin), next: state.tick, constant)
+                isOver(constant.tick(elapsed), next: state.tick, constant)
             {
                 state.counts.log.add(1, at: seconds, .rate, period: stage.period * 2)
                 return keepDropped(&state)
@@ -285,7 +291,7 @@ package final class CaptureQueue: CaptureSink {
                 return keepDropped(&state)
             }
             (state.origin, state.last, state.isRepeat) = (origin, time, false)
-            return .sent(slot, stage, time: time - origin)
+            return .sent(slot, stage, time: elapsed)
         }
     }
 
@@ -315,23 +321,26 @@ package final class CaptureQueue: CaptureSink {
     ///   - time: nanoseconds of CLOCK_MONOTONIC.
     ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
     package func repeatLast(at time: UInt64, isEnd: Bool = false) {
-        state.withLock { state in
-            guard let (slot, stage) = state.kept, let origin = state.origin else { return }
-            if let constant {
-                let due = isEnd ? time : time - min(time, Self.latest)
-                if due > origin { fill(&state, before: constant.tick(due - origin) + 1, constant) }
-                return
-            }
-            guard state.waiting.isEmpty else { return }
-            let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
-            // A change that no file has is recorded, even if the recording has already ended.
-            let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
-            guard time >= state.last + pause else { return }
-            stage.pool.hold(slot)
-            (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
-            state.counts.repeated += 1
-            state.waiting.append(Frame(slot: slot, time: time - origin, stage: stage))
+        state.withLock { repeatLast(&$0, at: time, isEnd: isEnd) }
+    }
+
+    func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
+        guard let (slot, stage) = state.kept, let origin = state.origin else { return }
+        if let constant {
+            let due = isEnd ? time : time - min(time, Self.latest)
+            guard due > origin else { return }
+            return fill(&state, before: constant.tick(state.pauses.time(at: due, from: origin)) + 1, constant)
         }
+        guard state.waiting.isEmpty else { return }
+        let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
+        // A change that no file has is recorded, even if the recording has already ended.
+        let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
+        guard time >= state.last + pause, !state.pauses.contains(time) else { return }
+        stage.pool.hold(slot)
+        (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
+        state.counts.repeated += 1
+        let elapsed = state.pauses.time(at: time, from: origin)
+        state.waiting.append(Frame(slot: slot, time: elapsed, stage: stage))
     }
 
     package func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {
@@ -341,7 +350,8 @@ package final class CaptureQueue: CaptureSink {
     package func lost(_ count: Int, at time: UInt64, cause: String) {
         guard count > 0 else { return }
         state.withLock { state in
-            let seconds = state.origin.map { time > $0 ? Double(time - $0) / 1e9 : 0 } ?? 0
+            guard !state.pauses.contains(time) else { return }
+            let seconds = state.origin.map { Double(state.pauses.time(at: time, from: $0)) / 1e9 } ?? 0
             state.counts.noteLoss(count, at: seconds, cause: cause, period: state.stage.period)
         }
     }
@@ -356,7 +366,7 @@ package final class CaptureQueue: CaptureSink {
             state.sequence = nil
             guard let origin = state.origin else { return }
             state.counts.noteInterruption(
-                at: begin > origin ? Double(begin - origin) / 1e9 : 0, seconds: Double(end - begin) / 1e9)
+                at: Double(state.pauses.time(at: begin, from: origin)) / 1e9, seconds: Double(end - begin) / 1e9)
         }
     }
 

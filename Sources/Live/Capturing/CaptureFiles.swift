@@ -8,17 +8,20 @@ package import HWMovies
 /// The files of a recording, one after another.
 ///
 /// For one thread, which alone waits for the disk.
-package struct CaptureFiles {
+package struct CaptureFiles: CaptureOutput {
     /// A file that was written.
     package struct Report: Encodable, Sendable {
         package var file: String
         package var frames = 0
         package var bytes: UInt64 = 0
         package var duration = 0.0
+        /// Where in the recording it begins, in seconds; nil where each file begins with the end of the one before.
+        package var begin: Double?
 
         enum CodingKeys: String, CodingKey {
             case file, frames, bytes
             case duration = "duration_s"
+            case begin = "time_s"
         }
     }
 
@@ -57,12 +60,14 @@ package struct CaptureFiles {
         package var duration: Int64
         /// Whether a file begins with it.
         package var begins: Bool
-        /// Whether decoding can begin with it; HEVC says that itself.
-        package var isKeyFrame = false
+        /// Whether decoding can begin with it.
+        package var isKey: Bool
 
-        package init(bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64, begins: Bool) {
+        package init(
+            bytes: [UInt8], time: Int64, decodeTime: Int64, duration: Int64, begins: Bool, isKey: Bool = false
+        ) {
             (self.bytes, self.time, self.decodeTime) = (bytes, time, decodeTime)
-            (self.duration, self.begins) = (duration, begins)
+            (self.duration, self.begins, self.isKey) = (duration, begins, isKey)
         }
     }
 
@@ -78,7 +83,7 @@ package struct CaptureFiles {
     package static let timeScale = CaptureSettings.timeScale
 
     /// Nanoseconds as ticks.
-    static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64((nanoseconds * 9 + 50_000) / 100_000) }
+    package static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64((nanoseconds * 9 + 50_000) / 100_000) }
 
     private enum Parsed {
         case hevc(DecoderConfigurationRecord)
@@ -86,7 +91,8 @@ package struct CaptureFiles {
     }
 
     private var plan: Plan
-    private var number = 0
+    /// The number of the last file.
+    package private(set) var number = 0
     private var recorder: MovieRecorder?
     private var track = 0
     private var configuration: Parsed?
@@ -107,9 +113,8 @@ package struct CaptureFiles {
     private var recentSound: [WrittenPacket] = []
     /// Whether the file's first fragment was written without sound.
     private var isSoundLate = false
-    /// Where the recording's sound ends, in samples.
-    package var soundEnd: Int64?
     private var isFull = false
+    private var marks = CaptureMarks()
 
     /// Ticks that pictures wait for sound at most.
     private static let greatestWait = Int64(CaptureFiles.timeScale) * 3 / 2
@@ -119,7 +124,8 @@ package struct CaptureFiles {
     package private(set) var longestGap: Int64 = 0
     package private(set) var frames = 0
 
-    package init(_ plan: Plan) { self.plan = plan }
+    /// - Parameter number: that of the last file before.
+    package init(_ plan: Plan, after number: Int = 0) { (self.plan, self.number) = (plan, number) }
 
     /// The parameter sets of the packets that follow, whose pictures may have another size: they get another sample entry.
     package mutating func configure(_ configuration: Configuration) throws(CommandFailure) {
@@ -163,7 +169,7 @@ package struct CaptureFiles {
 
     private mutating func write(_ packet: Packet) throws(CommandFailure) -> Bool {
         if isFull { return false }
-        if packet.begins { try finishFile(soundEnd: samples(packet.time)) }
+        if packet.begins { try finishFile(soundEnd: samples(packet.time), until: packet.time) }
         let recorder: MovieRecorder
         if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
         if recorder.size != written { (written, pending) = (recorder.size, 0) }
@@ -175,7 +181,7 @@ package struct CaptureFiles {
         var sample = WrittenPacket(
             bytes: packet.bytes, time: packet.time - base, decodeTime: min(packet.decodeTime, packet.time) - base,
             duration: packet.duration)
-        sample.isKeyFrame = packet.isKeyFrame
+        sample.isKeyFrame = packet.isKey
         try append(sample, to: track, recorder)
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         lastTime = packet.time
@@ -202,7 +208,7 @@ package struct CaptureFiles {
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
-    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10)) }
+    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + marks.size) }
 
     private mutating func begin(_ packet: Packet) throws(CommandFailure) -> MovieRecorder {
         guard let configuration else {
@@ -221,6 +227,7 @@ package struct CaptureFiles {
             if let sound = plan.sound { soundTrack = try created.addSound(sound) }
             (recorder, base, self.track, written, pending) = (created, packet.time, track, 0, 0)
             settled = (0, 0)
+            created.chapters = marks.chapters(from: base)
             reports.append(Report(file: path))
             return created
         } catch { throw CommandFailure(error) }
@@ -236,21 +243,42 @@ package struct CaptureFiles {
         }
     }
 
+    /// Begins a chapter at a time of the recording, in ticks; its file is finished with it.
+    package mutating func mark(_ title: String, at time: Int64) {
+        marks.add(title, at: time)
+        // So that the disk keeps space for them.
+        recorder?.chapters = marks.chapters(from: base)
+    }
+
+    package mutating func save(at time: Int64) {}
+
+    /// Writes the packets so far, where none may come for a while.
+    package mutating func flush() throws(CommandFailure) {
+        guard let recorder else { return }
+        do throws(MovieError) { try recorder.flush() } catch { throw CommandFailure(error) }
+        settle()
+    }
+
     /// Ends the file that is being written, if there is one.
-    package mutating func finish() throws(CommandFailure) {
+    package mutating func finish(soundEnd: Int64?) throws(CommandFailure) {
         var failure: CommandFailure?
         if !waiting.isEmpty {
             do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }
         }
         // What was written before a failure is kept.
-        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd) } catch { failure = failure ?? error }
+        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd, until: .max) } catch {
+            failure = failure ?? error
+        }
         if let failure { throw failure }
     }
 
-    /// - Parameter soundEnd: where the file's sound ends, in samples of the recording.
-    private mutating func finishFile(soundEnd: Int64?) throws(CommandFailure) {
+    /// - Parameters:
+    ///   - soundEnd: where the file's sound ends, in samples of the recording.
+    ///   - end: the time of the next file's first picture.
+    private mutating func finishFile(soundEnd: Int64?, until end: Int64) throws(CommandFailure) {
         guard let recorder else { return }
         self.recorder = nil
+        recorder.chapters = marks.chapters(from: base, until: end, last: end == .max ? lastTime ?? base : end)
         var failure: MovieError?
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {

@@ -24,6 +24,7 @@ package final class CaptureJob {
     /// How its frames are copied for a session; nil for those that it has coded itself.
     private let copy: FrameCopy?
     private let plan: CaptureFiles.Plan
+    private let receiptFile: CaptureReceiptFile?
     private let signals: CaptureSignals
     private let epoll: Epoll
     private var settings: CaptureSettings
@@ -37,9 +38,12 @@ package final class CaptureJob {
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         self.arguments = arguments
         var plan = CaptureFiles.Plan(
-            path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
+            path: arguments.file ?? "", replaces: arguments.yes,
+            isNumbered: arguments.segmentTime != nil || arguments.last != nil,
             maxSize: arguments.maxSize.flatMap(ScaledNumber.whole).map { UInt64($0) }, color: nil)
-        try Self.check(plan)
+        try Self.check(plan.path, replaces: plan.replaces, isNumbered: plan.isNumbered)
+        receiptFile = arguments.receipt.map { CaptureReceiptFile(path: $0, replaces: arguments.yes) }
+        if let receiptFile { try Self.check(receiptFile.path, replaces: receiptFile.replaces) }
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format
         copy = FrameCopy(format)
@@ -84,25 +88,43 @@ package final class CaptureJob {
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.
-    private static func check(_ plan: CaptureFiles.Plan) throws(CommandFailure) {
-        let path = FileName.printable(plan.path)
-        let exists = !plan.isNumbered && access(FileName.bytes(plan.path), F_OK) == 0
-        guard !exists || plan.replaces else {
+    private static func check(
+        _ name: String, replaces: Bool, isNumbered: Bool = false
+    ) throws(CommandFailure) {
+        let path = FileName.printable(name)
+        let exists = !isNumbered && access(FileName.bytes(name), F_OK) == 0
+        guard !exists || replaces else {
             throw CommandFailure(.cannotCreate, "\(path) exists and is not replaced: -y replaces it")
         }
-        let slash = plan.path.lastIndex(of: "/")
-        let folder = slash.map { plan.path[...$0] }.map(String.init) ?? "."
-        let target = exists ? plan.path : folder
+        let slash = name.lastIndex(of: "/")
+        let folder = slash.map { name[...$0] }.map(String.init) ?? "."
+        let target = exists ? name : folder
         guard access(FileName.bytes(target), exists ? W_OK : W_OK | X_OK) == 0 else {
             throw CommandFailure(.cannotCreate, "\(path) cannot be created: \(String(cString: strerror(errno)))")
         }
     }
 
-    /// Records until the end, prints the receipt, and fails where the recording did.
+    /// Records until the end, prints and writes the receipt, and fails where the recording did.
     package func run() throws {
+        var failure: (any Error)?
+        do { try perform() } catch {
+            failure = error
+            if receipt.files.isEmpty, receipt.unsaved.isEmpty, receipt.endedBy != "failure" {
+                (receipt.endedBy, receipt.reason) = ("failure", CommandFailure(error).reason)
+            }
+        }
+        do { try receiptFile?.write(receipt) } catch {
+            guard failure != nil else { throw error }
+            Console.note("warning: \(CommandFailure(error).reason)")
+        }
+        if let failure { throw failure }
+    }
+
+    private func perform() throws {
         let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
-        guard let copy else { return try copyStream(limit: limit, segment: segment) }
+        let saver = try arguments.lastTime.map { try CaptureSaver(plan, duration: CaptureFiles.ticks($0)) }
+        guard let copy else { return try copyStream(limit: limit, segment: segment, saver) }
         let daemon = try Daemon.findAndReport(requiresHardware: arguments.hardware == .require)
         var trial = CaptureTrial()
         if !settings.hasSpeed, arguments.hardware != .require {
@@ -113,7 +135,7 @@ package final class CaptureJob {
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
         let queue = try CaptureQueue(
             settings.format, copy, held: held, limit: limit, constant: settings.constantRate)
-        let writer = try CaptureWriter(plan, wake: queue.wake)
+        let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         let recording = CaptureRecording(
             (session, settings), queue, writer, sound, segment: segment, limit: limit,
             renew: { [arguments] format, pixelFormat in
@@ -128,27 +150,30 @@ package final class CaptureJob {
                     try epoll.remove(descriptor)
                 }
             })
-        try run(recording, writer)
+        try run(recording, writer, saver)
     }
 
     /// Records what the source has coded itself.
-    private func copyStream(limit: UInt64?, segment: UInt64?) throws {
+    private func copyStream(limit: UInt64?, segment: UInt64?, _ saver: CaptureSaver?) throws {
         guard case .coded(let codec) = source.format.content else { return }
         let queue = try CopyQueue(source.format, limit: limit)
-        let writer = try CaptureWriter(plan, wake: queue.wake)
+        let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         receipt.copied = codec.rawValue
         Console.file("copying the \(codec == .hevc ? "HEVC" : "H.264") of \(FileName.printable(name))")
         try run(
             CopyRecording(
                 codec, queue, writer, sound, frameDuration: settings.frameDuration, color: settings.color,
-                segment: segment, limit: limit), writer)
+                segment: segment, limit: limit), writer, saver)
     }
 
-    private func run(_ recording: any CaptureStream, _ writer: CaptureWriter) throws {
+    private func run(_ recording: any CaptureStream, _ writer: CaptureWriter, _ saver: CaptureSaver?) throws {
+        let actions = CaptureActions(recording.frames, writer, sound, canSave: saver != nil)
         try epoll.add(recording.wake.fileDescriptor, token: 1, events: .readable)
         if let session = recording.descriptor { try epoll.add(session, token: 2, events: .readable) }
-        signals.beginRecording()
-        let end = record(recording)
+        signals.beginRecording(arguments.control)
+        defer { signals.endRecording() }
+        let end = record(recording, actions)
+        actions.finish()
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(recording.counts, written)
@@ -156,20 +181,24 @@ package final class CaptureJob {
         receipt.sound = sound?.receipt
         if let size = recording.sizes.first { (receipt.width, receipt.height) = (size.width, size.height) }
         receipt.newSizes = Array(recording.sizes.dropFirst())
-        try finish(end, written)
+        receipt.marks = actions.marks
+        receipt.pauses = recording.frames.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
+        receipt.unsaved = saver?.faults ?? []
+        try finish(end, written, saver)
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
-    private func record(_ recording: any CaptureStream) -> End {
+    private func record(_ recording: any CaptureStream, _ actions: CaptureActions) -> End {
         do {
             try recording.prepare()
             try sound?.start()
-            try source.start(recording.sink)
+            try source.start(recording.frames)
         } catch {
             sound?.stop()
             return .failure(CommandFailure(error))
         }
-        Console.note("recording; Ctrl-C ends it")
+        let keys = ", p pauses and resumes, m begins a chapter" + (actions.canSave ? ", s saves" : "")
+        Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? keys : ""))
         var end: End?
         var isReceiving = true
         do {
@@ -181,8 +210,11 @@ package final class CaptureJob {
                 }
                 _ = try epoll.wait(until: recording.deadline)
                 recording.wake.clear()
+                // First, so that all that was asked for before the end is done.
                 if signals.hasRequest { end = .signal }
+                for request in signals.takeControls() { actions.perform(request) }
                 try recording.step()
+                actions.step(at: MonotonicTime.now.nanoseconds)
                 end = end ?? recording.end
             }
         } catch { end = .failure(CommandFailure(error)) }
@@ -216,7 +248,7 @@ package final class CaptureJob {
 
     /// Prints the receipt.
     /// - Throws: why the recording failed.
-    private func finish(_ end: End, _ written: CaptureWriter.Result) throws {
+    private func finish(_ end: End, _ written: CaptureWriter.Result, _ saver: CaptureSaver?) throws {
         var failure: CommandFailure?
         switch end {
         case .duration: receipt.endedBy = "duration"
@@ -227,16 +259,22 @@ package final class CaptureJob {
         }
         failure = written.failure ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
-        guard !receipt.files.isEmpty else {
-            throw failure ?? CommandFailure(.noInput, "\(name) sent no frame: no file was written")
+        guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
+            let reason =
+                receipt.pauses.isEmpty ? "\(name) sent no frame" : "\(name) sent no frame outside of pauses"
+            throw failure ?? CommandFailure(.noInput, "\(reason): no file was written")
         }
         if failure == nil, let reason = receipt.reason { Console.file("the recording ends: \(reason)") }
         for file in receipt.files where receipt.files.count > 1 {
             Console.note("\(FileName.printable(file.file)): \(DecimalText.text(file.duration, 1)) s")
         }
+        if saver != nil, receipt.files.isEmpty { Console.file("nothing was saved: no file was written") }
         try receipt.print(json: arguments.json)
-        guard let failure else { return }
-        Console.error("\(failure.reason); the file has what was coded before")
-        throw CommandFailure.reported(failure)
+        if let failure {
+            Console.error(failure.reason + (saver == nil ? "; the file has what was coded before" : ""))
+            throw CommandFailure.reported(failure)
+        }
+        // It was reported when it happened.
+        if let failure = saver?.failure { throw CommandFailure.reported(failure) }
     }
 }

@@ -19,6 +19,35 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
+    package struct Pause: Encodable {
+        /// Seconds of the recording, and those that were left out.
+        package var time: Double
+        package var duration: Double
+
+        init(_ pause: (time: Double, duration: Double)) {
+            (time, duration) = (
+                (pause.time * 1000).rounded() / 1000, (pause.duration * 1000).rounded() / 1000
+            )
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case time = "time_s"
+            case duration = "duration_s"
+        }
+    }
+
+    /// The begin of a chapter.
+    package struct Mark: Encodable {
+        /// Seconds of the recording.
+        package var time: Double
+        package var title: String
+
+        enum CodingKeys: String, CodingKey {
+            case title
+            case time = "time_s"
+        }
+    }
+
     package struct Halving: Encodable {
         /// Seconds of the recording.
         package var time: Double
@@ -100,7 +129,7 @@ package struct CaptureReceipt: Encodable {
     /// The sizes that followed.
     package var newSizes: [Size] = []
     package var files: [CaptureFiles.Report] = []
-    /// Frames that the source sent or is known to have lost; frames in the files; and those that are not.
+    /// Frames that the source sent or is known to have lost; frames in the files, or kept by `--last`; and those that are not.
     package var captured = 0
     package var coded = 0
     package var dropped = 0
@@ -113,6 +142,10 @@ package struct CaptureReceipt: Encodable {
     package var repeated = 0
     package var interruptions: [Interruption] = []
     package var halvings: [Halving] = []
+    package var pauses: [Pause] = []
+    package var marks: [Mark] = []
+    /// Saves of `--last` that failed.
+    package var unsaved: [CaptureSaver.Fault] = []
     package var longestGap = 0.0
     package var duration = 0.0
     /// How often the session continued in another process.
@@ -127,7 +160,7 @@ package struct CaptureReceipt: Encodable {
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case reason, encoder, copied, interruptions, sound
+        case pauses, marks, unsaved, reason, encoder, copied, interruptions, sound
         case newSizes = "new_sizes"
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
@@ -154,12 +187,21 @@ package struct CaptureReceipt: Encodable {
     /// Prints it: one document, or lines.
     package func print(json: Bool) throws {
         if json { return try Console.json(self) }
-        let name = files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
         let repeats = repeated == 0 ? "" : " (\(repeated) repeated)"
+        let name =
+            files.isEmpty
+            ? "no file" : files.count == 1 ? FileName.printable(files[0].file) : Console.count(files.count, "file")
         let losses = dropped == 0 ? "none dropped" : "\(dropped) dropped"
         try Console.result(
             "\(name): \(DecimalText.text(duration, 1)) s, \(Console.count(captured, "frame")) captured, \(coded) coded\(repeats), "
                 + "\(losses), longest gap \(DecimalText.text(longestGap * 1000, 0)) ms")
+        if !pauses.isEmpty {
+            let times = pauses.prefix(8).map {
+                "\(DecimalText.text($0.duration, 1)) s at \(DecimalText.text($0.time, 1)) s"
+            }
+            let rest = pauses.count > 8 ? ", …" : ""
+            try Console.result("paused: \(times.joined(separator: ", "))\(rest)")
+        }
         if let sound {
             let silence =
                 sound.silence < 0.0005 ? "none lost" : "\(DecimalText.text(sound.silence, 3)) s of silence"

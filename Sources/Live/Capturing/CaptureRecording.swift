@@ -59,7 +59,7 @@ final class CaptureRecording: CaptureStream {
 
     deinit { session.invalidate() }
 
-    var sink: any CaptureSink { queue }
+    var frames: any PausableQueue { queue }
     var wake: EventFD { queue.wake }
     var descriptor: Int32? { session.fileDescriptor }
     var counts: CaptureQueue.Counts { queue.counts }
@@ -111,14 +111,13 @@ final class CaptureRecording: CaptureStream {
     func endSound() throws(CommandFailure) {
         guard let sound else { return }
         guard let origin = queue.origin, sent > 0 else { return sound.stop() }
-        try sound.end(from: origin, at: origin + lastTime + settings.frameDuration, to: writer)
+        try sound.end(from: origin, at: queue.clock(at: lastTime + settings.frameDuration) ?? origin, to: writer)
     }
 
     /// Records the last frame again where the source has sent nothing for a while, or less than a constant rate.
     private func repeatLast(at now: MonotonicTime, isEnd: Bool = false) {
-        guard let origin = queue.origin else { return }
         // It ends with the duration.
-        let latest = limit.map { origin + $0 - min($0, settings.frameDuration) }
+        let latest = limit.flatMap { queue.clock(at: $0 - min($0, settings.frameDuration)) }
         queue.repeatLast(at: min(now.nanoseconds, latest ?? .max), isEnd: isEnd)
     }
 
@@ -211,7 +210,8 @@ final class CaptureRecording: CaptureStream {
             writer.append(
                 CaptureFiles.Packet(
                     bytes: Array(packet.bytes), time: description.pts, decodeTime: description.dts,
-                    duration: description.duration, begins: cuts.remove(description.frameID) != nil))
+                    duration: description.duration, begins: cuts.remove(description.frameID) != nil,
+                    isKey: description.flags.contains(.sync)))
             times[description.frameID] = nil
             try session.release(packet)
         case .completed: isCompleted = true
@@ -224,10 +224,10 @@ final class CaptureRecording: CaptureStream {
         if let failure = written.failure { return .failure(failure) }
         if written.isFull { return .maxSize }
         if let end = CaptureJob.End(queue.end) { return end }
-        guard let limit, let origin = queue.origin else { return nil }
+        guard let limit, queue.origin != nil else { return nil }
         // Where frames come only with changes, none is to be waited for.
         let delay = stage.format.rate == nil ? 0 : Self.longestDelay
-        return MonotonicTime.now.nanoseconds >= origin + limit + delay ? .duration : nil
+        return queue.elapsed(at: MonotonicTime.now.nanoseconds) >= limit + delay ? .duration : nil
     }
 
     /// Codes what was taken, after the source has stopped.

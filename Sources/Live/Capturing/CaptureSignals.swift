@@ -35,14 +35,17 @@ package struct CaptureSignalRule: Sendable {
 final class CaptureSignals: Sendable {
     private let signals: SignalFD
     private let rule = Mutex(CaptureSignalRule())
-    /// Signaled where the recording is to end.
+    /// Signaled where the recording is to end, and for each control.
     private let request: EventFD
     private let isRequested = Atomic<Bool>(false)
+    private let controls: CaptureControls
+    private let input = Mutex<CaptureInput?>(nil)
 
     /// To be created before other threads, which would take the signals.
     init() throws(SystemError) {
-        signals = try SignalFD([SIGINT, SIGTERM, SIGHUP])
+        signals = try SignalFD([SIGINT, SIGTERM, SIGHUP] + CaptureControl.bindings.compactMap(\.signal))
         request = try EventFD()
+        controls = CaptureControls(wake: request)
         let epoll = try Epoll()
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         // As long as the program.
@@ -54,21 +57,47 @@ final class CaptureSignals: Sendable {
     }
 
     /// From now on the first signal ends the recording, and not the program.
-    func beginRecording() { rule.withLock { $0.isRecording = true } }
+    /// - Parameter control: how standard input has controls; nil for the keys of a terminal.
+    func beginRecording(_ control: CaptureArguments.Control?) {
+        rule.withLock { $0.isRecording = true }
+        guard control != .off else { return }
+        let started = CaptureInput(isLines: control == .stdin) { [self] in take($0) }
+        input.withLock { $0 = started }
+    }
+
+    /// Gives a terminal back.
+    func endRecording() { input.withLock { $0?.restore() } }
+
+    /// Whether keys are controls.
+    var hasKeys: Bool { input.withLock { $0?.isTerminal ?? false } }
 
     /// Whether the recording is to end.
     var hasRequest: Bool { isRequested.load(ordering: .acquiring) }
 
-    /// Readable from then on.
+    /// Readable where the recording is to end, and where controls wait.
     var fileDescriptor: Int32 { request.fileDescriptor }
 
+    /// Takes the controls that wait.
+    func takeControls() -> [CaptureControls.Request] {
+        request.clear()
+        return controls.take()
+    }
+
+    private func take(_ control: CaptureControl) {
+        // As by a terminal that closes: only signals end the program at once.
+        if control == .stop { take(SIGHUP) } else { controls.add(control) }
+    }
+
     private func take(_ signal: Int32) {
+        if let control = CaptureControl(signal: signal) { return take(control) }
         switch rule.withLock({ $0.take(signal) }) {
         case .none: break
         case .endRecording:
             isRequested.store(true, ordering: .releasing)
             request.signal()
-        case .endProgram: _exit(CommandFailure.interrupted.exitCode)
+        case .endProgram:
+            endRecording()
+            _exit(CommandFailure.interrupted.exitCode)
         }
     }
 }

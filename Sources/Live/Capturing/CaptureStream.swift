@@ -10,7 +10,7 @@ internal import HWDTransport
 /// For one thread.
 protocol CaptureStream: AnyObject {
     /// What the source sends to.
-    var sink: any CaptureSink { get }
+    var frames: any PausableQueue { get }
     /// Signaled for what arrives, and at the end.
     var wake: EventFD { get }
     /// Readable when `step` has something to receive; nil without a session.

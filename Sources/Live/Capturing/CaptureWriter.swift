@@ -11,6 +11,9 @@ package final class CaptureWriter: Sendable {
         case packet(CaptureFiles.Packet)
         case sound([WrittenPacket])
         case soundEnd(Int64)
+        case flush
+        case mark(String, Int64)
+        case save(Int64)
     }
 
     /// What was written.
@@ -27,6 +30,8 @@ package final class CaptureWriter: Sendable {
 
     private let messages = WorkQueue<Message>(capacity: 8192)
     private let waiting = Atomic<Int>(0)
+    /// Where the recording's sound ends, in samples; negative where it is not known.
+    private let soundEnd = Atomic<Int64>(-1)
     private let result = Mutex(Result())
     private let wake: EventFD
     private let thread = Mutex<Thread?>(nil)
@@ -34,10 +39,14 @@ package final class CaptureWriter: Sendable {
     /// Bytes of packets that wait for the disk at most, beside one packet.
     private static let greatestBacklog = 64 << 20
 
-    /// - Parameter wake: signaled when nothing more is written.
-    package init(_ plan: CaptureFiles.Plan, wake: EventFD) throws(SystemError) {
+    /// - Parameters:
+    ///   - saver: what takes the packets in the place of the plan's files.
+    ///   - wake: signaled when nothing more is written.
+    package init(_ plan: CaptureFiles.Plan, saver: CaptureSaver? = nil, wake: EventFD) throws(SystemError) {
         self.wake = wake
-        let started = try Thread.spawn(name: "writer") { [self] in run(plan) }
+        let started = try Thread.spawn(name: "writer") { [self] in
+            if let saver { run(saver) } else { run(CaptureFiles(plan)) }
+        }
         thread.withLock { $0 = started }
     }
 
@@ -70,6 +79,15 @@ package final class CaptureWriter: Sendable {
     /// States where the recording's sound ends, in samples.
     package func endSound(at time: Int64) { push(.soundEnd(time)) }
 
+    /// Begins a chapter at a time of the recording, in ticks.
+    package func mark(_ title: String, at time: Int64) { push(.mark(title, time)) }
+
+    /// Saves what is kept up to a time of the recording, in ticks.
+    package func save(at time: Int64) { push(.save(time)) }
+
+    /// Writes all that was given, where nothing may follow for a while.
+    package func flush() { push(.flush) }
+
     private func push(_ message: Message, merge: (inout Message) -> Bool = { _ in false }) {
         guard !messages.push(message, merge: merge) else { return }
         fail(CommandFailure(.ioError, "the disk is too slow: what was recorded waits, and has no room"))
@@ -86,8 +104,8 @@ package final class CaptureWriter: Sendable {
         return state
     }
 
-    private func run(_ plan: CaptureFiles.Plan) {
-        var files = CaptureFiles(plan)
+    private func run(_ output: any CaptureOutput) {
+        var files = output
         loop: while true {
             switch messages.pop() {
             case .closed: break loop
@@ -95,19 +113,20 @@ package final class CaptureWriter: Sendable {
             case .element(let message): take(message, &files)
             }
         }
-        do throws(CommandFailure) { try files.finish() } catch { fail(error) }
+        let end = soundEnd.load(ordering: .relaxed)
+        do throws(CommandFailure) { try files.finish(soundEnd: end < 0 ? nil : end) } catch { fail(error) }
         result.withLock { result in
             (result.reports, result.frames) = (files.reports, files.frames)
             result.longestGap = Double(files.longestGap) / Double(CaptureFiles.timeScale)
         }
     }
 
-    private func take(_ message: Message, _ files: inout CaptureFiles) {
+    private func take(_ message: Message, _ files: inout any CaptureOutput) {
         switch message {
         case .packet(let packet): waiting.subtract(packet.bytes.count, ordering: .relaxed)
         case .sound(let packets):
             waiting.subtract(packets.reduce(0) { $0 + $1.bytes.count }, ordering: .relaxed)
-        case .configuration, .soundEnd: break
+        case .configuration, .soundEnd, .flush, .mark, .save: break
         }
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
         do throws(CommandFailure) {
@@ -115,7 +134,10 @@ package final class CaptureWriter: Sendable {
             case .configuration(let configuration): try files.configure(configuration)
             case .packet(let packet): try note(files.append(packet))
             case .sound(let packets): for packet in packets { try note(files.append(sound: packet)) }
-            case .soundEnd(let time): files.soundEnd = time
+            case .soundEnd(let time): soundEnd.store(time, ordering: .relaxed)
+            case .flush: try files.flush()
+            case .mark(let title, let time): files.mark(title, at: time)
+            case .save(let time): files.save(at: time)
             }
         } catch { fail(error) }
     }

@@ -5,7 +5,7 @@ internal import Synchronization
 /// Coded frames between a source and the files.
 ///
 /// Those that depend on a frame that was lost are kept: a decoder conceals that better than a gap up to the next key frame.
-package final class CopyQueue: CaptureSink {
+package final class CopyQueue: PausableQueue {
     /// An access unit of Annex B.
     package struct Unit: Sendable {
         package var bytes: [UInt8]
@@ -28,10 +28,10 @@ package final class CopyQueue: CaptureSink {
         var last: UInt64 = 0
         var sequence: UInt64?
         var isBroken = false
+        var pauses = CapturePauses()
 
-        func seconds(_ time: UInt64) -> Double {
-            origin.map { time > $0 ? Double(time - $0) / 1e9 : 0 } ?? 0
-        }
+        func elapsed(_ time: UInt64) -> UInt64 { origin.map { pauses.time(at: time, from: $0) } ?? 0 }
+        func seconds(_ time: UInt64) -> Double { Double(elapsed(time)) / 1e9 }
     }
 
     /// Bytes that wait at most, beside one frame.
@@ -68,14 +68,7 @@ package final class CopyQueue: CaptureSink {
     }
 
     /// Begins the recording's time with the first frame that is written.
-    /// - Returns: the recording's first time.
-    package func begin(at time: UInt64) -> UInt64 {
-        state.withLock { state in
-            let origin = state.origin ?? time
-            state.origin = origin
-            return origin
-        }
-    }
+    package func begin(at time: UInt64) { state.withLock { $0.origin = $0.origin ?? time } }
 
     /// Counts a frame that is not in a file.
     package func drop(_ unit: Unit, _ cause: DropCause) { drop(1, at: unit.time, cause) }
@@ -97,7 +90,13 @@ package final class CopyQueue: CaptureSink {
             // A coded frame cannot be left out because of its time.
             var time = CaptureQueue.plausible(stated, arrival)
             if state.first != nil { time = max(time, state.last + CaptureQueue.shortestStep) }
-            if let limit, let origin = state.origin, time > origin, time - origin >= limit {
+            guard !state.pauses.contains(time) else {
+                state.sequence = sequence ?? state.sequence
+                // What follows the pause depends on frames of it, up to a key frame.
+                state.isBroken = true
+                return
+            }
+            if let limit, state.elapsed(time) >= limit {
                 state.end = .duration
                 return
             }
@@ -125,6 +124,7 @@ package final class CopyQueue: CaptureSink {
     package func lost(_ count: Int, at time: UInt64, cause: String) {
         guard count > 0 else { return }
         state.withLock { state in
+            guard !state.pauses.contains(time) else { return }
             state.counts.noteLoss(count, at: state.seconds(time), cause: cause, period: period)
         }
     }
@@ -142,6 +142,26 @@ package final class CopyQueue: CaptureSink {
             state.sequence = nil
             state.counts.noteInterruption(at: state.seconds(begin), seconds: Double(end - begin) / 1e9)
         }
+    }
+
+    package var isPaused: Bool { state.withLock { $0.pauses.isPaused } }
+
+    package func pause(at time: UInt64) -> UInt64? {
+        state.withLock { state in
+            guard !state.pauses.isPaused else { return nil }
+            return state.pauses.pause(at: state.first == nil ? time : max(time, state.last + CaptureQueue.shortestStep))
+        }
+    }
+
+    package func resume(at time: UInt64) -> UInt64? { state.withLock { $0.pauses.resume(at: time) } }
+    package func elapsed(at clock: UInt64) -> UInt64 { state.withLock { $0.elapsed(clock) } }
+
+    package func clock(at time: UInt64) -> UInt64? {
+        state.withLock { state in state.origin.map { state.pauses.clock(at: time, from: $0) } }
+    }
+
+    package func pauses(now: UInt64) -> [(time: Double, duration: Double)] {
+        state.withLock { $0.pauses.list(from: $0.origin ?? now, now: now) }
     }
 
     private func finish(_ end: CaptureQueue.End) {

@@ -40,7 +40,7 @@ final class CopyRecording: CaptureStream {
         stream = CodedSamples(codec, color: color)
     }
 
-    var sink: any CaptureSink { queue }
+    var frames: any PausableQueue { queue }
     var wake: EventFD { queue.wake }
     var descriptor: Int32? { nil }
     var counts: CaptureQueue.Counts { queue.counts }
@@ -68,7 +68,8 @@ final class CopyRecording: CaptureStream {
             return queue.drop(unit, error.code == .missingParameterSet && sent == 0 ? .keyFrame : .damaged)
         }
         needsKeyFrame = false
-        let time = unit.time - queue.begin(at: unit.time)
+        queue.begin(at: unit.time)
+        let time = queue.elapsed(at: unit.time)
         if let configuration = sample.configuration { writer.configure(configuration) }
         if let size = sample.size, size != sizes.last.map({ ($0.width, $0.height) }) ?? (0, 0) {
             sizes.append(CaptureReceipt.Size(time: Double(time) / 1e9, width: size.width, height: size.height))
@@ -80,11 +81,10 @@ final class CopyRecording: CaptureStream {
             begins = true
         }
         lastPTS = max(CaptureFiles.ticks(time), lastPTS + 1)
-        var packet = CaptureFiles.Packet(
-            bytes: sample.bytes, time: lastPTS, decodeTime: lastPTS,
-            duration: max(1, CaptureFiles.ticks(frameDuration)), begins: begins)
-        packet.isKeyFrame = unit.isKeyFrame
-        writer.append(packet)
+        writer.append(
+            CaptureFiles.Packet(
+                bytes: sample.bytes, time: lastPTS, decodeTime: lastPTS,
+                duration: max(1, CaptureFiles.ticks(frameDuration)), begins: begins, isKey: unit.isKeyFrame))
         sent += 1
         lastTime = time
     }
@@ -94,8 +94,8 @@ final class CopyRecording: CaptureStream {
         if let failure = written.failure { return .failure(failure) }
         if written.isFull { return .maxSize }
         if let end = CaptureJob.End(queue.end) { return end }
-        guard let limit, let origin = queue.origin else { return nil }
-        return MonotonicTime.now.nanoseconds >= origin + limit + Self.longestDelay ? .duration : nil
+        guard let limit, queue.origin != nil else { return nil }
+        return queue.elapsed(at: MonotonicTime.now.nanoseconds) >= limit + Self.longestDelay ? .duration : nil
     }
 
     func drain() {
@@ -112,11 +112,11 @@ final class CopyRecording: CaptureStream {
     func endSound() throws(CommandFailure) {
         guard let sound else { return }
         guard let origin = queue.origin, sent > 0 else { return sound.stop() }
-        try sound.end(from: origin, at: origin + lastTime + frameDuration, to: writer)
+        try sound.end(from: origin, at: queue.clock(at: lastTime + frameDuration) ?? origin, to: writer)
     }
 
     func settle(_ written: Int) {
         while let unit = queue.next() { queue.drop(unit, .end) }
-        if sent > written { queue.drop(sent - written, at: (queue.origin ?? 0) + lastTime, .end) }
+        if sent > written { queue.drop(sent - written, at: queue.clock(at: lastTime) ?? 0, .end) }
     }
 }

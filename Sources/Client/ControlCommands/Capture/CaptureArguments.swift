@@ -7,6 +7,8 @@ internal import HWDSystem
 package struct CaptureArguments: ParsableArguments {
     package enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
+    package enum Control: String, ExpressibleByArgument, CaseIterable { case stdin, off }
+
     package enum AudioCodec: String, ExpressibleByArgument, CaseIterable { case aac, alac }
 
     @Argument(help: "The .mov or .mp4 file.")
@@ -64,6 +66,12 @@ package struct CaptureArguments: ParsableArguments {
     package var segmentTime: String?
 
     @Option(
+        help: ArgumentHelp(
+            "Keep this much time in memory, and write it when that is asked for (CONTROLS), as talk-001.mov, talk-002.mov and so "
+                + "on; --max-size is then the most bytes that are kept, 1G by default.", valueName: "time"))
+    package var last: String?
+
+    @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Quality from 0.0 to 1.0, whatever the bit rate is.", valueName: "0.0-1.0"))
     package var quality: Double?
@@ -88,11 +96,22 @@ package struct CaptureArguments: ParsableArguments {
             "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
     package var property: [String] = []
 
+    @Option(
+        help:
+            "Read controls as lines of standard input, or do not read it; by default keys of a terminal are controls."
+    )
+    package var control: Control?
+
     @Flag(name: [.customShort("y"), .customLong("yes")], help: "Replace a file that exists.")
     package var yes = false
 
     @Flag(help: "Print what was recorded, or the list, as one JSON document on standard output.")
     package var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Write what --json prints into this file as well, however the recording ends.", valueName: "file"))
+    package var receipt: String?
 
     @OptionGroup(title: "Messages")
     package var messages: VerbosityArguments
@@ -144,7 +163,22 @@ package struct CaptureArguments: ParsableArguments {
         guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {
             throw ValidationError("--audio-codec needs sound: --audio names its source.")
         }
+        try validateFiles()
         try validateEncoder()
+    }
+
+    private func validateFiles() throws {
+        if let last, lastTime == nil {
+            throw ValidationError(
+                "--last takes seconds or h:m:s from 1 second to 1 hour, such as 60, 60s or 5:00, not "
+                    + "'\(FileName.printable(last))'.")
+        }
+        guard last == nil || segmentTime == nil else {
+            throw ValidationError("--last and --segment-time contradict each other: use one of them.")
+        }
+        if let receipt, receipt.isEmpty || receipt == file {
+            throw ValidationError("--receipt takes a file other than that of the recording.")
+        }
     }
 
     private func validateEncoder() throws {
@@ -175,6 +209,14 @@ package struct CaptureArguments: ParsableArguments {
         guard preset == nil || hardware != .require else {
             throw ValidationError("--preset is for software, which --hardware require excludes.")
         }
+    }
+
+    /// Nanoseconds that are kept in memory; nil without `--last`.
+    package var lastTime: UInt64? {
+        guard let last, let time = PlayArguments.nanoseconds(last.hasSuffix("s") ? String(last.dropLast()) : last),
+            (1_000_000_000...3_600_000_000_000).contains(time)
+        else { return nil }
+        return UInt64(time)
     }
 
     /// Pixels; nil without `--size`.

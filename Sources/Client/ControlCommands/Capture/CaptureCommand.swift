@@ -17,9 +17,27 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --source v4l2:/dev/video0 --audio default camera.mov
               hwctl capture --source pipewire:NODE --duration 1:00:00 node.mov
               hwctl capture --source v4l2:/dev/video0 --copy --reconnect 60 copy.mov
+              hwctl capture --source v4l2:/dev/video0 --last 60s goal.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
             well; a second signal ends the program at once, and leaves a file that plays.
+
+            CONTROLS
+            While it records, each of these is a key of the terminal, a signal, or with --control stdin a line of standard \
+            input:
+              p  SIGUSR2   toggle, pause, resume  leave out what comes, or not
+              m  SIGRTMIN  mark TITLE             begin a chapter
+              s  SIGUSR1   save                   write what --last keeps
+              q            stop                   end the recording
+            Without a title, a chapter has a number. Pictures and sound of a pause are not recorded: the rest is together, and --duration counts it alone. Chapters are \
+            in the files that the recording finishes; hwctl repair does not know them. \
+            The end of standard input ends no recording.
+
+            LAST
+            --last TIME writes nothing until it is asked to: it keeps the coded packets of the last seconds in memory, and each \
+            save writes them into a file of its own, from the key frame before that time on (each 2 s has one), while the \
+            recording continues. At the end nothing is saved that was not asked for. A save that fails is a warning, is in \
+            the receipt, and gives the exit code at the end.
 
             FILES
             A recording has its name from its first byte on and grows by fragments of half a second: after a crash of this \
@@ -52,7 +70,8 @@ package struct CaptureCommand: ParsableCommand {
 
             RECEIPT
             At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \
-            between two frames, and the duration; --json prints the same as a document. Causes:
+            between two frames, and the duration; --json prints the same as a document, with pauses and chapters, and \
+            --receipt FILE writes that, however the recording ends, unless the program is killed. Causes:
               queue     the encoder did not keep up
               rate      left out to halve the rate, or for the constant rate
               source    the source skipped frames, or sent fewer than its rate

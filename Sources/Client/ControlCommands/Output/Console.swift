@@ -68,9 +68,14 @@ package enum Console {
     /// - Parameter pretty: whether it has a line for each member; otherwise it is one line.
     package static func json(_ value: some Encodable, pretty: Bool = true) throws {
         hasDocument.store(true, ordering: .relaxed)
+        try result(document(value, pretty: pretty))
+    }
+
+    /// A value as the JSON document that `json` writes.
+    package static func document(_ value: some Encodable, pretty: Bool = true) throws -> String {
         let text = String(decoding: try JSON.encode(value, pretty: pretty), as: UTF8.self).printableJSON
         // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
-        try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
+        return FileName.withoutInvalidBytes(text, prefix: "\\\\x")
     }
 
     /// Makes `report` print a JSON document of failures too.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import HWDControlCommands
+package import HWMovies
+
+/// What takes the packets of a recording, for one thread.
+package protocol CaptureOutput {
+    var reports: [CaptureFiles.Report] { get }
+    /// Frames that were taken, and ticks between the two that are furthest apart.
+    var frames: Int { get }
+    var longestGap: Int64 { get }
+
+    mutating func configure(_ configuration: CaptureFiles.Configuration) throws(CommandFailure)
+    mutating func append(_ packet: CaptureFiles.Packet) throws(CommandFailure) -> Bool
+    mutating func append(sound packet: WrittenPacket) throws(CommandFailure) -> Bool
+    mutating func mark(_ title: String, at time: Int64)
+    mutating func save(at time: Int64)
+    mutating func flush() throws(CommandFailure)
+    /// - Parameter soundEnd: where the recording's sound ends, in samples; nil without sound.
+    mutating func finish(soundEnd: Int64?) throws(CommandFailure)
+}
+
+/// The packets of the last seconds, from a key frame on, as `--last` keeps them in memory.
+package struct CaptureRing: Sendable {
+    /// A key frame and the frames up to the next one.
+    fileprivate struct Group: Sendable {
+        /// How its packets are coded, and the number of that configuration.
+        var configuration: CaptureFiles.Configuration?
+        var configurationNumber: Int
+        var packets: [CaptureFiles.Packet]
+        var size: Int
+
+        var begin: Int64 { packets.first?.time ?? 0 }
+    }
+
+    /// What a file gets.
+    package struct Content: Sendable {
+        fileprivate var groups: [Group]
+        fileprivate var sound: [WrittenPacket]
+        fileprivate var marks: [(title: String, time: Int64)]
+        /// When it begins and ends, in ticks.
+        var begin: Int64 { groups.first?.begin ?? end }
+        fileprivate(set) var end: Int64
+    }
+
+    /// Ticks that are kept at least, where the bytes are not too many.
+    private let duration: Int64
+    /// Bytes of packets at most.
+    private let greatestSize: Int
+    private let soundScale: Int64
+    private var groups: [Group] = []
+    private var sound: [WrittenPacket] = []
+    private var marks: [(title: String, time: Int64)] = []
+    private var configuration: CaptureFiles.Configuration?
+    private var configurationNumber = 0
+    private var size = 0
+    /// Whether frames of a group that is not kept follow, up to the next key frame.
+    private var isSkipping = true
+    /// Whether less than the duration was kept, because of the bytes.
+    package private(set) var isShort = false
+    package private(set) var frames = 0
+    package private(set) var longestGap: Int64 = 0
+    private var lastTime: Int64?
+
+    /// Ticks that are kept beside the duration: a file is saved a moment after it is asked for.
+    private static let slack = Int64(CaptureFiles.timeScale) * 2
+
+    /// - Parameters:
+    ///   - duration: in ticks.
+    ///   - soundScale: ticks of sound a second.
+    package init(duration: Int64, greatestSize: Int, soundScale: UInt32?) {
+        (self.duration, self.greatestSize) = (duration, greatestSize)
+        self.soundScale = Int64(soundScale ?? CaptureFiles.timeScale)
+    }
+
+    package mutating func configure(_ configuration: CaptureFiles.Configuration) {
+        self.configuration = configuration
+        configurationNumber += 1
+    }
+
+    package mutating func append(_ packet: CaptureFiles.Packet) {
+        if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
+        (lastTime, frames) = (packet.time, frames + 1)
+        if packet.isKey {
+            groups.append(
+                Group(
+                    configuration: configuration, configurationNumber: configurationNumber, packets: [], size: 0))
+            isSkipping = false
+        }
+        guard !isSkipping, let last = groups.indices.last else { return }
+        groups[last].packets.append(packet)
+        groups[last].size += packet.bytes.count
+        size += packet.bytes.count
+        trim(at: packet.time)
+    }
+
+    package mutating func append(sound packet: WrittenPacket) {
+        sound.append(packet)
+        size += packet.bytes.count
+        guard size > greatestSize else { return }
+        trim(at: lastTime ?? 0)
+        if groups.isEmpty { (sound, size) = ([packet], packet.bytes.count) }
+    }
+
+    package mutating func mark(_ title: String, at time: Int64) {
+        marks.append((title, time))
+        // As many as a file of the recording has at most.
+        if marks.count > CaptureMarks.greatestCount { marks.removeFirst() }
+    }
+
+    /// Gives up what is older than the duration, or too much.
+    private mutating func trim(at time: Int64) {
+        // Before frames: sound that no frame needs.
+        if size > greatestSize, let first = groups.first { removeSound(before: first.begin) }
+        var dropped = 0
+        while dropped < groups.count {
+            let isLast = dropped + 1 == groups.count
+            let isOld = !isLast && groups[dropped + 1].begin <= time - duration - Self.slack
+            guard isOld || size > greatestSize else { break }
+            isShort = isShort || !isOld
+            size -= groups[dropped].size
+            dropped += 1
+            // Sound that only this group has.
+            let begin = dropped < groups.count ? groups[dropped].begin : time
+            removeSound(before: begin)
+        }
+        guard dropped > 0 else { return }
+        groups.removeFirst(dropped)
+        isSkipping = groups.isEmpty
+    }
+
+    /// Removes sound before a time in ticks, but for a packet that a decoder needs first.
+    private mutating func removeSound(before time: Int64) {
+        let begin = samples(time)
+        let count = (sound.firstIndex { $0.time + $0.duration > begin } ?? sound.count) - 1
+        guard count > 0 else { return }
+        size -= sound[..<count].reduce(0) { $0 + $1.bytes.count }
+        sound.removeFirst(count)
+    }
+
+    /// Ticks as samples of the sound.
+    private func samples(_ ticks: Int64) -> Int64 { ticks * soundScale / Int64(CaptureFiles.timeScale) }
+
+    /// What a file that ends at a time has; nil where nothing is kept.
+    package func content(until end: Int64) -> Content? {
+        guard let first = groups.lastIndex(where: { $0.begin <= end - duration }) ?? groups.indices.first,
+            groups[first].begin < end
+        else { return nil }
+        var kept = Array(groups[first...])
+        while let last = kept.last, last.begin >= end { kept.removeLast() }
+        if var last = kept.popLast() {
+            while let packet = last.packets.last, packet.time >= end { last.packets.removeLast() }
+            if let index = last.packets.indices.last {
+                last.packets[index].duration = max(1, end - last.packets[index].time)
+            }
+            kept.append(last)
+        }
+        let (begin, soundEnd) = (samples(groups[first].begin), samples(end))
+        let soundBegin = max(0, (sound.firstIndex { $0.time + $0.duration > begin } ?? sound.count) - 1)
+        return Content(
+            groups: kept, sound: Array(sound[soundBegin...].prefix { $0.time < soundEnd }), marks: marks, end: end)
+    }
+}
+
+extension CaptureRing.Content {
+    /// Writes it into files: as the recording would have been.
+    package func write(to files: inout CaptureFiles, soundScale: UInt32?) throws(CommandFailure) {
+        for mark in marks where mark.time < end { files.mark(mark.title, at: mark.time) }
+        let scale = Int64(soundScale ?? CaptureFiles.timeScale)
+        var configurationNumber = 0
+        var rest = sound[...]
+        for group in groups {
+            if let configuration = group.configuration, group.configurationNumber != configurationNumber {
+                configurationNumber = group.configurationNumber
+                try files.configure(configuration)
+            }
+            for packet in group.packets {
+                while let next = rest.first, next.time * Int64(CaptureFiles.timeScale) / scale < packet.time {
+                    _ = try files.append(sound: rest.removeFirst())
+                }
+                var packet = packet
+                packet.begins = false
+                _ = try files.append(packet)
+            }
+        }
+        for packet in rest { _ = try files.append(sound: packet) }
+        try files.finish(soundEnd: soundScale == nil ? nil : end * scale / Int64(CaptureFiles.timeScale))
+    }
+}
