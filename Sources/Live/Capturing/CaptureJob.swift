@@ -59,7 +59,8 @@ package final class CaptureJob {
         let (kind, part) = try CaptureKind.find(name, in: kinds)
         let size = arguments.pictureSize
         let rate = arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) }
-        let request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
+        var request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
+        (request.cursor, request.choosesAgain) = (arguments.cursor, arguments.choose)
         let source = try kind.open(request)
         for line in request.differences(from: source.format) { Console.file("warning: \(name) \(line)") }
         return (name, source)

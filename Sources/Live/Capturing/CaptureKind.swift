@@ -9,6 +9,10 @@ package struct CaptureRequest: Sendable {
     package var width: Int?
     package var height: Int?
     package var rate: CaptureRate?
+    /// Of a screen or a window; nil for what the desktop does by default.
+    package var cursor: CaptureArguments.Cursor?
+    /// Whether a person is asked again for what they have chosen before.
+    package var choosesAgain = false
 
     package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
         (self.part, self.width, self.height, self.rate) = (part, width, height, rate)

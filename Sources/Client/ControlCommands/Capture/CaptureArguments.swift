@@ -9,6 +9,9 @@ package struct CaptureArguments: ParsableArguments {
 
     package enum AudioCodec: String, ExpressibleByArgument, CaseIterable { case aac, alac }
 
+    /// The pointer of a screen or a window: not in the picture, in it, or beside the pictures, which are recorded without it.
+    package enum Cursor: String, ExpressibleByArgument, CaseIterable { case hidden, embedded, metadata }
+
     @Argument(help: "The .mov or .mp4 file.")
     package var file: String?
 
@@ -33,6 +36,12 @@ package struct CaptureArguments: ParsableArguments {
 
     @Option(help: ArgumentHelp("Frames per second, such as 30, 59.94 or 30000/1001.", valueName: "rate"))
     package var frameRate: String?
+
+    @Option(help: "The pointer of a screen or a window; by default embedded where the desktop has that.")
+    package var cursor: Cursor?
+
+    @Flag(help: "Choose the screen or the window again, although an earlier choice is kept.")
+    package var choose = false
 
     @Option(help: ArgumentHelp("End after this much time, in seconds or h:m:s.", valueName: "time"))
     package var duration: String?
@@ -117,6 +126,9 @@ package struct CaptureArguments: ParsableArguments {
         if let maxSize, (Self.bytes(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
+        }
+        guard cursor == nil && !choose || ["screen", "window"].contains(source) else {
+            throw ValidationError("\(choose ? "--choose" : "--cursor") is for the sources screen and window.")
         }
         // The source test has sound of its own.
         guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {
