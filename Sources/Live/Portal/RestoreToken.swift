@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-package import HWDSystem
+internal import HWDSystem
 
 /// The file of what a portal gave, so that the same screen or window needs no dialog again.
 package struct RestoreToken {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDSystemd
 internal import HWDControlCommands
+internal import HWDModel
 internal import HWDTransport
 
 /// The portal's interface org.freedesktop.portal.ScreenCast, and a session of it, which ends with this object's connection.
@@ -102,6 +103,7 @@ final class ScreenCast: @unchecked Sendable {
             session = try createSession()
             let selected = try request("SelectSources", [.path(session)], options)
             guard selected.code == 0 else { throw .refused(name: "", text: "there is no \(kind.name) to choose") }
+            if token == nil { Console.note("choose a \(kind.name) in the desktop's dialog; Ctrl-C ends this") }
             // The second argument is a parent window.
             started = try request("Start", [.path(session), .text("")], [], isDialog: true)
         } catch { throw CommandFailure(portal: error) }

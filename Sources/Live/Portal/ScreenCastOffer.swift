@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDControlCommands
+internal import HWDModel
 
 /// The properties of a portal's ScreenCast.
 struct ScreenCastOffer {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import HWDCapturing
 package import HWDControlCommands
+internal import HWDModel
 internal import HWDPipeWireVideo
 internal import HWDTransport
 
@@ -17,7 +18,6 @@ package final class ScreenCastSource: CaptureSource {
         let cast = try ScreenCast()
         let kept = RestoreToken(kind.name)
         let token = request.choosesAgain ? nil : kept?.read()
-        if token == nil { Console.note("choose a \(kind.name) in the desktop's dialog; Ctrl-C ends this") }
         let stream = try cast.open(kind, cursor: request.cursor, token: token)
         // The one before was used.
         if let reason = kept?.write(stream.restoreToken) {
