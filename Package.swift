@@ -547,7 +547,7 @@ if hasPortal {
         .target(
             name: "HWDPortal",
             dependencies: [
-                "CHWDSystemd", "HWDCapturing", "HWDControlCommands", "HWDPipeWireVideo", "HWDSystem",
+                "CHWDSystemd", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDPipeWireVideo", "HWDSystem",
                 "HWDTransport",
             ],
             path: "Sources/Live/Portal", swiftSettings: common),
