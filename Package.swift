@@ -552,7 +552,8 @@ if hasPortal {
             ],
             path: "Sources/Live/Portal", swiftSettings: common),
         .testTarget(
-            name: "PortalTests", dependencies: ["HWDControlCommands", "HWDPortal"], swiftSettings: common),
+            name: "PortalTests", dependencies: ["HWDControlCommands", "HWDPortal", argumentParser],
+            swiftSettings: common),
     ]
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import ArgumentParser
 import Foundation
 import Glibc
 import HWDControlCommands
