@@ -40,6 +40,9 @@ let hasWayland = FileManager.default.fileExists(atPath: "/usr/include/wayland-cl
 /// Whether `hwctl-capture` records and `hwctl-play` sounds by PipeWire: libpipewire-0.3-dev is installed.
 let hasPipeWire = FileManager.default.fileExists(atPath: "/usr/include/pipewire-0.3/pipewire/pipewire.h")
 
+/// Whether `hwctl-capture` records screens of the desktop's portal: libsystemd-dev is installed as well, which has sd-bus.
+let hasPortal = hasPipeWire && FileManager.default.fileExists(atPath: "/usr/include/systemd/sd-bus.h")
+
 let package = Package(
     name: "hwdaemon",
     products: [
@@ -333,8 +336,10 @@ let package = Package(
             name: "hwctl-capture",
             dependencies: [
                 "HWDCapturing", "HWDControlCommands", "HWDVideoSources", argumentParser,
-            ] + (hasPipeWire ? ["HWDPipeWireVideo", "HWDSoundInput"] : []),
-            path: "Sources/Live/CaptureProgram", swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])),
+            ] + (hasPipeWire ? ["HWDPipeWireVideo", "HWDSoundInput"] : []) + (hasPortal ? ["HWDPortal"] : []),
+            path: "Sources/Live/CaptureProgram",
+            swiftSettings: common + (hasPipeWire ? [.define("PIPEWIRE")] : [])
+                + (hasPortal ? [.define("PORTAL")] : [])),
 
         .target(
             name: "HWDCaptureSound",
@@ -540,6 +545,24 @@ if hasPipeWire {
                 "HWMovies",
             ],
             path: "Tests/SoundTool", swiftSettings: common),
+    ]
+}
+
+if hasPortal {
+    package.targets += [
+        .systemLibrary(
+            name: "CHWDSystemd", path: "Sources/Live/SystemdLibrary", pkgConfig: "libsystemd",
+            providers: [.apt(["libsystemd-dev"])]),
+        .target(
+            name: "HWDPortal",
+            dependencies: [
+                "CHWDSystemd", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDPipeWireVideo", "HWDSystem",
+                "HWDTransport",
+            ],
+            path: "Sources/Live/Portal", swiftSettings: common),
+        .testTarget(
+            name: "PortalTests", dependencies: ["HWDControlCommands", "HWDPortal", argumentParser],
+            swiftSettings: common),
     ]
 }
 

@@ -32,6 +32,9 @@ check-capture-sources: debug ## sources of hwctl capture: cameras of a private P
 check-capture-sound: debug ## clicks of a microphone in a private PipeWire, where that is installed
 	@$(SCRIPT)
 
+check-capture-portal: debug ## screens of hwctl capture by a stand-in for the desktop's portal, where PipeWire is installed
+	@$(SCRIPT)
+
 check-sample: debug ## an app that uses the libraries as a package
 	@$(SCRIPT)
 

@@ -3,7 +3,8 @@
 //
 // Keys: format (NV12, I420, YUY2, BGRx), width, height, rate, frames (then it ends), resize (number of the frame from which on both
 // sides are halved), other=1 (behind its format also one of half the width, height and rate), drop (every how many frames one is lost), headless=1 (no header with number and time), own=1 (memory of its own, which can be shortened), empty (every how many frames a buffer
-// without a picture has a number), evil (a way to lie).
+// without a picture has a number), screen=1 (states no rate, as a screen does), still (number of the frame after which nothing changes), evil
+// (a way to lie).
 #define _GNU_SOURCE
 #include <pipewire/pipewire.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ static const struct spa_pod *offer(struct spa_pod_builder *builder, uint32_t div
         builder, SPA_TYPE_OBJECT_Format, SPA_PARAM_EnumFormat, SPA_FORMAT_mediaType, SPA_POD_Id(SPA_MEDIA_TYPE_video),
         SPA_FORMAT_mediaSubtype, SPA_POD_Id(SPA_MEDIA_SUBTYPE_raw), SPA_FORMAT_VIDEO_format, SPA_POD_Id(format),
         SPA_FORMAT_VIDEO_size, SPA_POD_Rectangle(&SPA_RECTANGLE(width / divisor, height / divisor)), SPA_FORMAT_VIDEO_framerate,
-        SPA_POD_Fraction(&SPA_FRACTION(rate / divisor, 1)));
+        SPA_POD_Fraction(&SPA_FRACTION(number_option("screen", 0) ? 0 : rate / divisor, 1)));
 }
 
 static void on_state(void *data, enum pw_stream_state before, enum pw_stream_state state, const char *error) {
@@ -62,7 +63,7 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *pod) {
     if (spa_format_video_raw_parse(pod, &chosen) < 0) return;
     width = chosen.size.width;
     height = chosen.size.height;
-    rate = chosen.framerate.num;
+    if (chosen.framerate.num) rate = chosen.framerate.num;
     uint8_t memory[1024];
     struct spa_pod_builder builder = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *params[2] = {
@@ -138,6 +139,8 @@ static void on_process(void *data) {
         const struct spa_pod *params[] = {offer(&builder, 1)};
         pw_stream_update_params(stream, params, 1);
     }
+    if (number == number_option("still", 0))
+        pw_loop_update_timer(pw_main_loop_get_loop(loop), timer, NULL, NULL, false);
     if (number >= number_option("frames", UINT32_MAX)) pw_main_loop_quit(loop);
 }
 

@@ -241,7 +241,7 @@ static int connect_stream(
                           : pw_context_connect(video->connection, NULL, 0);
     if (!video->core) return -EHOSTDOWN;
     struct pw_properties *properties = pw_properties_new(
-        PW_KEY_MEDIA_TYPE, "Video", PW_KEY_MEDIA_CATEGORY, "Capture", PW_KEY_MEDIA_ROLE, "Camera",
+        PW_KEY_MEDIA_TYPE, "Video", PW_KEY_MEDIA_CATEGORY, "Capture", PW_KEY_MEDIA_ROLE, fd < 0 ? "Camera" : "Screen",
         PW_KEY_NODE_DONT_RECONNECT, "true", NULL);
     if (fd < 0) pw_properties_setf(properties, PW_KEY_TARGET_OBJECT, "%llu", (unsigned long long)serial);
     video->stream = pw_stream_new(video->core, "hwctl capture", properties);
@@ -337,6 +337,12 @@ void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int sil
 void hwd_pw_video_stop(hwd_pw_video *video) {
     pthread_mutex_lock(&video->lock);
     video->is_started = false;
+    pthread_mutex_unlock(&video->lock);
+}
+
+void hwd_pw_video_end(hwd_pw_video *video, const char *reason) {
+    pthread_mutex_lock(&video->lock);
+    end(video, false, reason);
     pthread_mutex_unlock(&video->lock);
 }
 

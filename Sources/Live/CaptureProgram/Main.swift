@@ -7,6 +7,9 @@ internal import HWDVideoSources
     internal import HWDPipeWireVideo
     internal import HWDSoundInput
 #endif
+#if PORTAL
+    internal import HWDPortal
+#endif
 
 /// `hwctl-capture`: `hwctl` executes it for `hwctl capture`.
 @main
@@ -19,6 +22,9 @@ struct HWCtlCapture: ParsableCommand {
         var kinds = [TestSource.kind, CameraSource.kind]
         #if PIPEWIRE
             kinds.append(PipeWireSource.kind)
+        #endif
+        #if PORTAL
+            kinds += ScreenCastSource.kinds
         #endif
         return kinds
     }

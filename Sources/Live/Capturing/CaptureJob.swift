@@ -66,6 +66,7 @@ package final class CaptureJob {
         let rate = arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) }
         var request = CaptureRequest(part: part, width: size?.width, height: size?.height, rate: rate)
         request.copies = arguments.copy
+        (request.cursor, request.choosesAgain) = (arguments.cursor, arguments.choose)
         let source = try open(request, of: kind, arguments)
         for line in request.differences(from: source.format) { Console.file("warning: \(name) \(line)") }
         return (name, source)

@@ -11,6 +11,10 @@ package struct CaptureRequest: Sendable {
     package var rate: CaptureRate?
     /// Whether what the source codes itself is wanted, and not pictures.
     package var copies = false
+    /// Of a screen or a window; nil for what the desktop does by default.
+    package var cursor: CaptureArguments.Cursor?
+    /// Whether a person is asked again for what they have chosen before.
+    package var choosesAgain = false
 
     package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
         (self.part, self.width, self.height, self.rate) = (part, width, height, rate)

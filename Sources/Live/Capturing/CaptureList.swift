@@ -12,7 +12,10 @@ package struct CaptureList: Encodable {
     /// Asks every kind; one that fails keeps none of the others from being listed.
     package init(_ kinds: [CaptureKind], sound: CaptureSoundKind? = nil) {
         for kind in kinds {
-            do throws(CommandFailure) { sources += try kind.list() } catch { problems.append(error.reason) }
+            do throws(CommandFailure) { sources += try kind.list() } catch {
+                // Kinds of one service have one reason.
+                if !problems.contains(error.reason) { problems.append(error.reason) }
+            }
         }
         guard let sound else { return }
         do throws(CommandFailure) { sounds = try sound.list() } catch { problems.append(error.reason) }

@@ -46,7 +46,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
         file: Int32, nodeID: UInt32, silence: Duration = .seconds(5)
     ) throws(CommandFailure) {
         try self.init(
-            file: file, serial: 0, id: nodeID, name: "\(nodeID)", request: hwd_pw_video_request(),
+            file: file, serial: 0, id: nodeID, name: "\(nodeID) of the portal", request: hwd_pw_video_request(),
             silence: silence)
     }
 
@@ -98,6 +98,9 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     }
 
     package func stop() { hwd_pw_video_stop(video) }
+
+    /// Ends the source, for what another than PipeWire says; from any thread.
+    package func end(_ reason: String) { hwd_pw_video_end(video, reason) }
 }
 
 extension PipeWireSource {

@@ -11,6 +11,9 @@ package struct CaptureArguments: ParsableArguments {
 
     package enum AudioCodec: String, ExpressibleByArgument, CaseIterable { case aac, alac }
 
+    /// The pointer of a screen or a window: not in the picture, in it, or beside the pictures, which are recorded without it.
+    package enum Cursor: String, ExpressibleByArgument, CaseIterable { case hidden, embedded, metadata }
+
     @Argument(help: "The .mov or .mp4 file.")
     package var file: String?
 
@@ -52,6 +55,12 @@ package struct CaptureArguments: ParsableArguments {
             "Wait this long for a camera or node that goes away, in seconds or h:m:s, and continue when it is back.",
             valueName: "time"))
     package var reconnect: String?
+
+    @Option(help: "The pointer of a screen or a window; by default embedded where the desktop has that.")
+    package var cursor: Cursor?
+
+    @Flag(help: "Choose the screen or the window again, although an earlier choice is kept.")
+    package var choose = false
 
     @Option(help: ArgumentHelp("End after this much time, in seconds or h:m:s.", valueName: "time"))
     package var duration: String?
@@ -158,6 +167,9 @@ package struct CaptureArguments: ParsableArguments {
         if let maxSize, (ScaledNumber.whole(maxSize) ?? 0) < 1_000_000 {
             throw ValidationError(
                 "--max-size takes bytes of at least 1M, such as 500M or 4G, not '\(FileName.printable(maxSize))'.")
+        }
+        guard cursor == nil && !choose || ["screen", "window"].contains(source) else {
+            throw ValidationError("\(choose ? "--choose" : "--cursor") is for the sources screen and window.")
         }
         // The source test has sound of its own.
         guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {

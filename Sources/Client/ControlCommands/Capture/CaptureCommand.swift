@@ -18,6 +18,7 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --source pipewire:NODE --duration 1:00:00 node.mov
               hwctl capture --source v4l2:/dev/video0 --copy --reconnect 60 copy.mov
               hwctl capture --source v4l2:/dev/video0 --last 60s goal.mov
+              hwctl capture --source screen --cursor hidden --audio monitor screen.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
             well; a second signal ends the program at once, and leaves a file that plays.
@@ -85,6 +86,11 @@ package struct CaptureCommand: ParsableCommand {
             --frame-rate; by default the largest up to 1920x1080 that reaches 30 frames a second
               pipewire:NODE  what a node of PipeWire sends, by its name or serial: a camera, or another program; --size and \
             --frame-rate are asked of it
+              screen, window what you choose in the dialog of the desktop's portal (xdg-desktop-portal), until the \
+            recording ends, or the desktop stops sharing it. The choice is kept in $XDG_STATE_HOME/hwdaemon, or \
+            ~/.local/state/hwdaemon, for the next recording of the same kind: --choose asks again. Refusing ends with \
+            status 77. Pictures come when something changes; the last is recorded again each second and at the end. \
+            --cursor metadata leaves the pointer out, for desktops without hidden
               test           numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.

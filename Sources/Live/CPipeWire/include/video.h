@@ -79,4 +79,6 @@ int hwd_pw_video_wait(hwd_pw_video *video, int milliseconds, hwd_pw_video_format
 void hwd_pw_video_start(hwd_pw_video *video, hwd_pw_video_events events, int silence);
 // No call follows, and none is under way.
 void hwd_pw_video_stop(hwd_pw_video *video);
+// Ends the stream as if its node went away, for a reason that the caller knows.
+void hwd_pw_video_end(hwd_pw_video *video, const char *reason);
 void hwd_pw_video_close(hwd_pw_video *video);
