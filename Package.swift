@@ -307,9 +307,9 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
-                "HWDMetadata",
-                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
+                "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEIF", "HWDHEVC",
+                "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
+                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
@@ -441,8 +441,8 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", "HWDWire",
-                "HWMovies", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDHEIF", "HWDModel", "HWDTransport",
+                "HWDWire", "HWImages", "HWMovies", argumentParser,
             ],
             swiftSettings: common),
         // Replaces functions of the C library.

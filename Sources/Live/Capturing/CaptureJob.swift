@@ -23,6 +23,8 @@ package final class CaptureJob {
     private let sound: CaptureSound?
     private let copy: FrameCopy
     private let plan: CaptureFiles.Plan
+    private let stillPlan: CaptureStills.Plan?
+    private var stills: CaptureStills?
     private let signals: CaptureSignals
     private let epoll: Epoll
     private var settings: CaptureSettings
@@ -39,6 +41,12 @@ package final class CaptureJob {
             path: arguments.file ?? "", replaces: arguments.yes, isNumbered: arguments.segmentTime != nil,
             maxSize: arguments.maxSize.flatMap(CaptureArguments.bytes).map { UInt64($0) }, color: nil)
         try Self.check(plan)
+        stillPlan = arguments.still.map { path in
+            CaptureStills.Plan(
+                path: path, replaces: arguments.yes,
+                limit: arguments.stillBuffer.flatMap(CaptureArguments.bytes).map(Int.init))
+        }
+        try stillPlan?.check()
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format
         guard let copy = FrameCopy(format) else {
@@ -92,7 +100,9 @@ package final class CaptureJob {
         announce(session, trial)
         let limit = arguments.duration.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
-        let queue = try CaptureQueue(settings.format, copy, held: held, limit: limit)
+        try openStills(daemon)
+        let queue = try CaptureQueue(
+            settings.format, copy, held: held, limit: limit, keepsNewest: stills != nil)
         let writer = try CaptureWriter(plan, wake: queue.wake)
         let segment = arguments.segmentTime.flatMap(PlayArguments.nanoseconds).map { UInt64($0) }
         let recording = CaptureRecording(session, queue, writer, settings, sound, segment: segment, limit: limit)
@@ -105,7 +115,46 @@ package final class CaptureJob {
         receipt.add(queue.counts, written)
         receipt.restarts = session.restartCount
         receipt.sound = sound?.receipt
+        session.invalidate()
+        receipt.stills = finishStills()
         try finish(end, written)
+    }
+
+    private func openStills(_ daemon: Daemon) throws {
+        guard let stillPlan else { return }
+        let opened = try CaptureStills(
+            stillPlan, CaptureStills.Coders(daemon), slotSize: copy.slotSize, rate: settings.rate,
+            color: StillPicture.color(of: settings.format, copy.format))
+        Console.file(
+            opened.summary(
+                width: settings.format.width, height: settings.format.height, slotSize: copy.slotSize))
+        stills = opened
+    }
+
+    /// Takes a still of the newest frame.
+    private func takeStill(_ recording: CaptureRecording) {
+        guard let stills else { return Console.note("warning: no still is taken: --still names the files") }
+        stills.take(recording.queue)
+    }
+
+    /// Waits for stills that are still being coded, unless they are given up.
+    private func finishStills() -> [CaptureStills.Report]? {
+        guard let stills else { return nil }
+        signals.beginWaitingForStills()
+        var isSaid = false
+        var wasAsked = signals.hasRequest
+        while case let pending = stills.pending, pending > 0, !stills.hasGivenUp {
+            if !isSaid || wasAsked != signals.hasRequest {
+                (isSaid, wasAsked) = (true, signals.hasRequest)
+                Console.file(
+                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(wasAsked ? "" : "twice ")gives up")
+            }
+            usleep(20_000)
+            guard signals.givesUpStills else { continue }
+            stills.giveUp()
+            Console.note("warning: \(Console.count(pending, "still")) not written: given up")
+        }
+        return stills.finish()
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
@@ -130,7 +179,9 @@ package final class CaptureJob {
                 }
                 _ = try epoll.wait(until: recording.deadline)
                 recording.queue.wake.clear()
+                signals.clear()
                 if signals.hasRequest { end = .signal }
+                for _ in 0..<signals.takeStills() { takeStill(recording) }
                 try recording.step()
                 end = end ?? recording.end
             }
@@ -184,6 +235,7 @@ package final class CaptureJob {
             Console.note("\(FileName.printable(file.file)): \(DecimalText.text(file.duration, 1)) s")
         }
         try receipt.print(json: arguments.json)
+        if failure == nil, stills?.hasGivenUp == true { throw CommandFailure.reported(.interrupted) }
         guard let failure else { return }
         Console.error("\(failure.reason); the file has what was coded before")
         throw CommandFailure.reported(failure)

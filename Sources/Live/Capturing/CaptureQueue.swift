@@ -83,16 +83,20 @@ package final class CaptureQueue: CaptureSink {
     private let limit: UInt64?
     private let state = Mutex(State())
     private let period: Double
+    /// The newest frame that is recorded, where it is held for stills.
+    private let newest = Mutex<Frame?>(nil)
+    private let keepsNewest: Bool
 
     /// - Parameters:
     ///   - held: slots that the session may keep beside the frames that wait.
     ///   - limit: the duration in nanoseconds.
+    ///   - keepsNewest: whether `holdNewest` is called.
     package init(
-        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?
+        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?, keepsNewest: Bool = false
     ) throws(SystemError) {
-        (self.format, self.copy, self.limit) = (format, copy, limit)
+        (self.format, self.copy, self.limit, self.keepsNewest) = (format, copy, limit, keepsNewest)
         // Where frames are repeated, one is kept, and a slot is spare for one that is dropped.
-        let kept = format.rate == nil ? 2 : 0
+        let kept = (format.rate == nil ? 2 : 0) + (keepsNewest ? 1 : 0)
         pool = try FramePool(
             slotSize: copy.slotSize,
             slotCount: Self.slotCount(copy.slotSize, wanted: Self.depth + held + kept, fewest: 2 + kept))
@@ -107,6 +111,23 @@ package final class CaptureQueue: CaptureSink {
 
     /// The next frame to encode, in order.
     package func next() -> Frame? { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() } }
+
+    /// The newest frame that is recorded, whose slot is held once more; nil before the first.
+    package func holdNewest() -> Frame? {
+        newest.withLock { newest in
+            if let newest { pool.hold(newest.slot) }
+            return newest
+        }
+    }
+
+    private func keepNewest(_ frame: Frame) {
+        guard keepsNewest else { return }
+        newest.withLock { newest in
+            pool.hold(frame.slot)
+            if let newest { pool.release(newest.slot) }
+            newest = frame
+        }
+    }
 
     /// Whether no frame waits.
     package var isEmpty: Bool { state.withLock { $0.waiting.isEmpty } }
@@ -140,6 +161,7 @@ package final class CaptureQueue: CaptureSink {
             state.withLock { keep(&$0, slot, isDropped: true) }
         case .sent(let slot, let time):
             copy.copy(planes, to: pool.bytes(of: slot))
+            keepNewest(Frame(slot: slot, time: time))
             state.withLock { state in
                 if format.rate == nil {
                     pool.hold(slot)

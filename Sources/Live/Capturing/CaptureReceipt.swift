@@ -92,10 +92,12 @@ package struct CaptureReceipt: Encodable {
     package var reason: String?
     package var encoder: Encoder?
     package var sound: Sound?
+    /// nil where none are asked for.
+    package var stills: [CaptureStills.Report]?
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case reason, encoder, sound
+        case reason, encoder, sound, stills
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
         case longestGap = "longest_gap_s"
@@ -137,6 +139,7 @@ package struct CaptureReceipt: Encodable {
                 "sound: \(FileName.printable(sound.source)), drift \(DecimalText.text(sound.drift, 0)) ppm, \(silence)\(gaps)"
             )
         }
+        try printStills()
         for cause in DropCause.allCases {
             let entries = drops.filter { $0.cause == cause }
             guard !entries.isEmpty else { continue }
@@ -145,6 +148,28 @@ package struct CaptureReceipt: Encodable {
             try Console.result(
                 "dropped (\(cause.rawValue)): \(droppedByCause[cause.rawValue] ?? 0): "
                     + "\(times.joined(separator: ", "))\(rest)")
+        }
+    }
+
+    private func printStills() throws(CommandFailure) {
+        guard let stills else { return }
+        let names: [(format: String?, name: String)] = [("heic", "HEIC"), ("jpeg", "JPEG"), (nil, "not written")]
+        let formats = names.compactMap { format, name in
+            let count = stills.count { $0.format == format }
+            return count == 0 ? nil : "\(count) \(name)"
+        }
+        try Console.result("stills: \(formats.isEmpty ? "none" : formats.joined(separator: ", "))")
+        // Those that are not what was asked for, by the reason.
+        var reasons: [String] = []
+        for reason in stills.compactMap(\.reason) where !reasons.contains(reason) { reasons.append(reason) }
+        for reason in reasons.prefix(8) {
+            let entries = stills.filter { $0.reason == reason }
+            let times = entries.prefix(8).map { still in
+                let time = still.time.map { "\(DecimalText.text($0, 1)) s" } ?? "the start"
+                return still.file.map { "\(time) (\(FileName.printable($0)))" } ?? time
+            }
+            let rest = entries.count > 8 ? ", …" : ""
+            try Console.result("\(reason): at \(times.joined(separator: ", "))\(rest)")
         }
     }
 }

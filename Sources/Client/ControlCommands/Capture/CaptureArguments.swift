@@ -47,6 +47,18 @@ package struct CaptureArguments: ParsableArguments {
     package var segmentTime: String?
 
     @Option(
+        help: ArgumentHelp(
+            "The .heic or .jpg of stills, which SIGRTMIN+1 takes: shot.heic becomes shot-001.heic, shot-002.heic and so on.",
+            valueName: "file"))
+    package var still: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Memory for stills that wait to be coded, such as 500M; by default about a second's frames, at most 256M.",
+            valueName: "bytes"))
+    package var stillBuffer: String?
+
+    @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Quality from 0.0 to 1.0, whatever the bit rate is.", valueName: "0.0-1.0"))
     package var quality: Double?
@@ -122,7 +134,25 @@ package struct CaptureArguments: ParsableArguments {
         guard audioCodec == nil || (audio ?? (source == "test" ? "test" : "none")) != "none" else {
             throw ValidationError("--audio-codec needs sound: --audio names its source.")
         }
+        try validateStills()
         try validateEncoder()
+    }
+
+    private static let heicSuffixes = [".heic", ".heif"]
+    package static let jpegSuffixes = [".jpg", ".jpeg"]
+
+    private func validateStills() throws {
+        guard let still else {
+            guard stillBuffer == nil else { throw ValidationError("--still-buffer needs --still.") }
+            return
+        }
+        guard (Self.heicSuffixes + Self.jpegSuffixes).contains(where: still.lowercased().hasSuffix) else {
+            throw ValidationError("a still is a .heic or a .jpg, not '\(FileName.printable(still))'.")
+        }
+        if let stillBuffer, (Self.bytes(stillBuffer) ?? 0) < 1_000_000 {
+            throw ValidationError(
+                "--still-buffer takes bytes of at least 1M, such as 500M, not '\(FileName.printable(stillBuffer))'.")
+        }
     }
 
     private func validateEncoder() throws {
