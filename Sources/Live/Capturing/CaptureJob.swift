@@ -44,7 +44,7 @@ package final class CaptureJob {
         stillPlan = arguments.still.map { path in
             CaptureStills.Plan(
                 path: path, replaces: arguments.yes,
-                limit: arguments.stillBuffer.flatMap(CaptureArguments.bytes).map(Int.init))
+                limit: arguments.stillBuffer.flatMap(CaptureArguments.bytes).map { Int($0) })
         }
         try stillPlan?.check()
         (name, source) = try Self.source(arguments, kinds)
