@@ -110,8 +110,9 @@ struct CaptureStillsTests {
         for number in 0..<30 as Range<UInt8> { recording.send(number) }
         #expect(recording.queue.counts.log.total == 30 - CaptureQueue.depth)
         let newest = try #require(recording.queue.holdNewest())
-        #expect(recording.queue.pool.bytes(of: newest.slot)[0] == UInt8(CaptureQueue.depth - 1))
-        recording.queue.pool.release(newest.slot)
+        #expect(recording.queue.pool.bytes(of: newest.frame.slot)[0] == UInt8(CaptureQueue.depth - 1))
+        #expect(newest.taken == 1_000_000_000_000 + UInt64(CaptureQueue.depth - 1) * 10_000_000)
+        recording.queue.pool.release(newest.frame.slot)
         recording.encode()
         // It is still held.
         #expect(recording.queue.pool.freeCount == recording.queue.pool.slotCount - 1)

@@ -83,8 +83,8 @@ package final class CaptureQueue: CaptureSink {
     private let limit: UInt64?
     private let state = Mutex(State())
     private let period: Double
-    /// The newest frame that is recorded, where it is held for stills.
-    private let newest = Mutex<Frame?>(nil)
+    /// The newest frame that is recorded, where it is held for stills, and its time of CLOCK_MONOTONIC in nanoseconds.
+    private let newest = Mutex<(frame: Frame, taken: UInt64)?>(nil)
     private let keepsNewest: Bool
 
     /// - Parameters:
@@ -112,20 +112,21 @@ package final class CaptureQueue: CaptureSink {
     /// The next frame to encode, in order.
     package func next() -> Frame? { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() } }
 
-    /// The newest frame that is recorded, whose slot is held once more; nil before the first.
-    package func holdNewest() -> Frame? {
+    /// The newest frame that is recorded, whose slot is held once more, and its time of CLOCK_MONOTONIC in nanoseconds; nil
+    /// before the first.
+    package func holdNewest() -> (frame: Frame, taken: UInt64)? {
         newest.withLock { newest in
-            if let newest { pool.hold(newest.slot) }
+            if let newest { pool.hold(newest.frame.slot) }
             return newest
         }
     }
 
-    private func keepNewest(_ frame: Frame) {
+    private func keepNewest(_ frame: Frame, taken: UInt64) {
         guard keepsNewest else { return }
         newest.withLock { newest in
             pool.hold(frame.slot)
-            if let newest { pool.release(newest.slot) }
-            newest = frame
+            if let newest { pool.release(newest.frame.slot) }
+            newest = (frame, taken)
         }
     }
 
@@ -154,6 +155,7 @@ package final class CaptureQueue: CaptureSink {
 
     /// A frame that arrives at a time of CLOCK_MONOTONIC, in nanoseconds.
     package func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?, arrival: UInt64) {
+        let taken = Self.plausible(time, arrival)
         switch admit(planes, at: time, arrival, sequence) {
         case nil: break
         case .kept(let slot):
@@ -161,7 +163,7 @@ package final class CaptureQueue: CaptureSink {
             state.withLock { keep(&$0, slot, isDropped: true) }
         case .sent(let slot, let time):
             copy.copy(planes, to: pool.bytes(of: slot))
-            keepNewest(Frame(slot: slot, time: time))
+            keepNewest(Frame(slot: slot, time: time), taken: taken)
             state.withLock { state in
                 if format.rate == nil {
                     pool.hold(slot)

@@ -153,23 +153,26 @@ package struct CaptureReceipt: Encodable {
 
     private func printStills() throws(CommandFailure) {
         guard let stills else { return }
-        let names: [(format: String?, name: String)] = [("heic", "HEIC"), ("jpeg", "JPEG"), (nil, "not written")]
-        let formats = names.compactMap { format, name in
-            let count = stills.count { $0.format == format }
-            return count == 0 ? nil : "\(count) \(name)"
-        }
-        try Console.result("stills: \(formats.isEmpty ? "none" : formats.joined(separator: ", "))")
-        // Those that are not what was asked for, by the reason.
-        var reasons: [String] = []
-        for reason in stills.compactMap(\.reason) where !reasons.contains(reason) { reasons.append(reason) }
-        for reason in reasons.prefix(8) {
-            let entries = stills.filter { $0.reason == reason }
-            let times = entries.prefix(8).map { still in
-                let time = still.time.map { "\(DecimalText.text($0, 1)) s" } ?? "the start"
-                return still.file.map { "\(time) (\(FileName.printable($0)))" } ?? time
+        if stills.isEmpty { try Console.result("stills: none") }
+        // Those of one format for one reason, in the order of the first of each.
+        var groups: [[CaptureStills.Report]] = []
+        for still in stills {
+            if let index = groups.firstIndex(where: { ($0[0].format, $0[0].reason) == (still.format, still.reason) }) {
+                groups[index].append(still)
+            } else {
+                groups.append([still])
             }
-            let rest = entries.count > 8 ? ", …" : ""
-            try Console.result("\(reason): at \(times.joined(separator: ", "))\(rest)")
+        }
+        for group in groups.prefix(16) {
+            let name = group[0].format.map { "as \($0 == "heic" ? "HEIC" : "JPEG")" } ?? "not written"
+            let entries = group.prefix(8).map { still in
+                let time = still.time.map { "at \(DecimalText.text($0, 1)) s" } ?? "before the first frame"
+                return still.file.map { "\(FileName.printable($0)) \(time)" } ?? time
+            }
+            let rest = group.count > 8 ? ", …" : ""
+            let reason = group[0].reason.map { ": \($0)" } ?? ""
+            try Console.result(
+                "stills \(name): \(group.count): \(entries.joined(separator: ", "))\(rest)\(reason)")
         }
     }
 }

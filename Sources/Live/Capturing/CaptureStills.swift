@@ -28,6 +28,10 @@ package final class CaptureStills: Sendable {
             case file, format, reason
             case time = "time_s"
         }
+
+        package init(file: String? = nil, time: Double?, format: String? = nil, reason: String? = nil) {
+            (self.file, self.time, self.format, self.reason) = (file, time, format, reason)
+        }
     }
 
     /// Where stills are written, and how many wait.
@@ -161,7 +165,7 @@ package final class CaptureStills: Sendable {
 
     /// Takes a still of the newest recorded frame; returns at once.
     package func take(_ queue: CaptureQueue) {
-        guard let frame = queue.holdNewest() else { return refuse(nil, "no frame has come yet") }
+        guard let (frame, taken) = queue.holdNewest() else { return refuse(nil, "no frame has come yet") }
         defer { queue.pool.release(frame.slot) }
         let time = (Double(frame.time) / 1e6).rounded() / 1000
         guard let room = reserve() else { return refuse(time, "\(full), and one more is being coded") }
@@ -170,7 +174,7 @@ package final class CaptureStills: Sendable {
             release(room)
             return refuse(time, "there is no memory for a copy")
         }
-        let exif = StillPicture.exif(takenAt: Self.realTime(of: (queue.origin ?? 0) + frame.time))
+        let exif = StillPicture.exif(takenAt: Self.realTime(of: taken))
         let still = state.withLock { state in
             repeat { state.number += 1 } while !plan.replaces && plan.exists(state.number)
             state.reports.append(Report(time: time))
