@@ -12,7 +12,8 @@ import Testing
 /// A recording whose frames' first sample is their number, and a folder for its stills.
 private final class Recording {
     static let format = CaptureFormat(
-        .raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(100), primaries: 1, transfer: 1, matrix: 1)
+        .raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(100), primaries: 1, transfer: 1,
+        matrix: 1)
     let queue: CaptureQueue
     let folder = NSTemporaryDirectory() + "stills-\(UUID().uuidString)"
     private let planes = Planes(64 * 96)
@@ -36,7 +37,9 @@ private final class Recording {
     /// Codes what waits.
     func encode() { while let frame = queue.next() { queue.pool.release(frame.slot) } }
 
-    func stills(_ coders: CaptureStills.Coders, capacity: Int = 2, name: String = "shot.heic") throws -> CaptureStills {
+    func stills(_ coders: CaptureStills.Coders, capacity: Int = 2, name: String = "shot.heic") throws
+        -> CaptureStills
+    {
         let plan = CaptureStills.Plan(
             path: "\(folder)/\(name)", replaces: false, limit: capacity * queue.copy.slotSize)
         return try CaptureStills(
@@ -199,7 +202,9 @@ struct CaptureStillsTests {
         stills.take(recording.queue)
         stills.take(recording.queue)
         #expect(
-            stills.finish().map(\.file) == ["\(recording.folder)/shot-002.heic", "\(recording.folder)/shot-004.heic"])
+            stills.finish().map(\.file) == [
+                "\(recording.folder)/shot-002.heic", "\(recording.folder)/shot-004.heic",
+            ])
         #expect(try recording.files()["shot-003.heic"] == [99])
     }
 
@@ -229,7 +234,8 @@ struct CaptureStillsTests {
     @Test(
         arguments: [
             (["--still", "a.heic"], true), (["--still", "a.JPG", "--still-buffer", "2M"], true),
-            (["--still", "a.png"], false), (["--still", "heic"], false), (["--still", "a.heic", "--still-buffer", "1k"], false),
+            (["--still", "a.png"], false), (["--still", "heic"], false),
+            (["--still", "a.heic", "--still-buffer", "1k"], false),
             (["--still-buffer", "2M"], false),
         ])
     func stillsAreHEICOrJPEG(options: [String], isAccepted: Bool) throws {
@@ -243,7 +249,8 @@ struct CaptureStillsTests {
     }
 
     /// The samples of a still of one color: luma, then the first of Cb and Cr.
-    private static func samples(_ format: PixelFormat, _ color: ColorDescription, _ bytes: [UInt8]) throws -> [Int] {
+    private static func samples(_ format: PixelFormat, _ color: ColorDescription, _ bytes: [UInt8]) throws -> [Int]
+    {
         let captured = CaptureFormat(.raw(pixelFormat: format.rawValue), width: 4, height: 2, rate: nil)
         let copy = try #require(FrameCopy(captured))
         var slot = [UInt8](repeating: 0, count: copy.slotSize)
@@ -264,7 +271,9 @@ struct CaptureStillsTests {
         // 10 bits at the high end: 100 and 200.
         #expect(try Self.samples(.p010, video, [0, 0x19, 0, 0x32]) == [100, 100, 200])
         // Red, green and blue by BT.601 at full range (JFIF), whatever the fourth byte is.
-        for (bytes, expected) in [([0, 0, 255, 7], [76, 85, 255]), ([255, 0, 0, 7], [29, 255, 107])] as [([UInt8], [Int])] {
+        for (bytes, expected) in [([0, 0, 255, 7], [76, 85, 255]), ([255, 0, 0, 7], [29, 255, 107])]
+            as [([UInt8], [Int])]
+        {
             for (sample, value) in zip(try Self.samples(.bgra8, SourceImage.sRGB, bytes), expected) {
                 #expect(abs(sample - value) <= 1, "\(sample) is not \(value)")
             }
@@ -294,7 +303,8 @@ struct CaptureStillsTests {
         // The date and the offset together are the time: ±hh:mm and a zero.
         let place = try #require(
             exif.indices.dropLast(6).first {
-                (exif[$0] == UInt8(ascii: "+") || exif[$0] == UInt8(ascii: "-")) && exif[$0 + 3] == UInt8(ascii: ":")
+                (exif[$0] == UInt8(ascii: "+") || exif[$0] == UInt8(ascii: "-"))
+                    && exif[$0 + 3] == UInt8(ascii: ":")
                     && exif[$0 + 6] == 0
             })
         let offset = String(decoding: exif[place..<place + 6], as: UTF8.self)
@@ -311,6 +321,7 @@ struct CaptureStillsTests {
         rule.isRecording = true
         #expect([CaptureSignalRule.still, SIGINT].map { rule.take($0) } == [.still, .endRecording])
         rule.isWaitingForStills = true
-        #expect([SIGHUP, SIGINT, SIGHUP, SIGTERM].map { rule.take($0) } == [.none, .giveUpStills, .none, .endProgram])
+        #expect(
+            [SIGHUP, SIGINT, SIGHUP, SIGTERM].map { rule.take($0) } == [.none, .giveUpStills, .none, .endProgram])
     }
 }

@@ -147,7 +147,8 @@ package final class CaptureJob {
             if !isSaid || wasAsked != signals.hasRequest {
                 (isSaid, wasAsked) = (true, signals.hasRequest)
                 Console.file(
-                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(wasAsked ? "" : "twice ")gives up")
+                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(wasAsked ? "" : "twice ")gives up"
+                )
             }
             usleep(20_000)
             guard signals.givesUpStills else { continue }

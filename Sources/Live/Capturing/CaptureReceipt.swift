@@ -157,7 +157,8 @@ package struct CaptureReceipt: Encodable {
         // Those of one format for one reason, in the order of the first of each.
         var groups: [[CaptureStills.Report]] = []
         for still in stills {
-            if let index = groups.firstIndex(where: { ($0[0].format, $0[0].reason) == (still.format, still.reason) }) {
+            if let index = groups.firstIndex(where: { ($0[0].format, $0[0].reason) == (still.format, still.reason) }
+            ) {
                 groups[index].append(still)
             } else {
                 groups.append([still])

@@ -79,9 +79,10 @@ package final class CaptureStills: Sendable {
 
     /// How pictures become files.
     package struct Coders: Sendable {
-        package typealias Code = @Sendable (
-            _ picture: StillPicture, _ exif: [UInt8], _ isCancelled: @escaping () -> Bool
-        ) throws -> [UInt8]
+        package typealias Code =
+            @Sendable (
+                _ picture: StillPicture, _ exif: [UInt8], _ isCancelled: @escaping () -> Bool
+            ) throws -> [UInt8]
 
         package var heic: Code
         package var jpeg: Code
@@ -91,7 +92,8 @@ package final class CaptureStills: Sendable {
         /// HEIC by sessions of a daemon.
         package init(_ daemon: Daemon) {
             self.init(
-                heic: { try $0.heic(daemon, exif: $1, isCancelled: $2) }, jpeg: { picture, exif, _ in
+                heic: { try $0.heic(daemon, exif: $1, isCancelled: $2) },
+                jpeg: { picture, exif, _ in
                     try picture.jpeg(exif: exif)
                 })
         }
@@ -169,7 +171,8 @@ package final class CaptureStills: Sendable {
         defer { queue.pool.release(frame.slot) }
         let time = (Double(frame.time) / 1e6).rounded() / 1000
         guard let room = reserve() else { return refuse(time, "\(full), and one more is being coded") }
-        guard let picture = StillPicture(UnsafeRawBufferPointer(queue.pool.bytes(of: frame.slot)), queue.copy, color)
+        guard
+            let picture = StillPicture(UnsafeRawBufferPointer(queue.pool.bytes(of: frame.slot)), queue.copy, color)
         else {
             release(room)
             return refuse(time, "there is no memory for a copy")

@@ -151,7 +151,8 @@ package struct CaptureArguments: ParsableArguments {
         }
         if let stillBuffer, (Self.bytes(stillBuffer) ?? 0) < 1_000_000 {
             throw ValidationError(
-                "--still-buffer takes bytes of at least 1M, such as 500M, not '\(FileName.printable(stillBuffer))'.")
+                "--still-buffer takes bytes of at least 1M, such as 500M, not '\(FileName.printable(stillBuffer))'."
+            )
         }
     }
 
