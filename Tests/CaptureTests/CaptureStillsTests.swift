@@ -82,7 +82,8 @@ struct CaptureStillsTests {
             gate?.pass()
             if isCancelled() { throw Refused() }
             if fails { throw Refused() }
-            return [try picture.pixels().canvas.planes[0].base.load(as: UInt8.self)]
+            let canvas = try picture.pixels().canvas
+            return withExtendedLifetime(canvas) { [canvas.planes[0].base.load(as: UInt8.self)] }
         }
     }
 
@@ -259,9 +260,11 @@ struct CaptureStillsTests {
         }
         let picture = try #require(slot.withUnsafeBytes { StillPicture($0, copy, color) })
         let canvas = try picture.pixels().canvas
-        return canvas.planes.prefix(3).map { plane in
-            canvas.format.bytesPerSample == 2
-                ? Int(plane.base.load(as: UInt16.self)) : Int(plane.base.load(as: UInt8.self))
+        return withExtendedLifetime(canvas) {
+            canvas.planes.prefix(3).map { plane in
+                canvas.format.bytesPerSample == 2
+                    ? Int(plane.base.load(as: UInt16.self)) : Int(plane.base.load(as: UInt8.self))
+            }
         }
     }
 
