@@ -110,6 +110,8 @@ package final class CaptureJob {
         try epoll.add(session.fileDescriptor, token: 2, events: .readable)
         signals.beginRecording()
         let end = record(recording, session.fileDescriptor)
+        // What was asked for while the last frames were coded.
+        for _ in 0..<signals.takeStills() { takeStill(recording) }
         let written = writer.finish()
         recording.settle(written.frames)
         receipt.add(queue.counts, written)
