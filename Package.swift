@@ -308,8 +308,8 @@ let package = Package(
             name: "HWDCapturing",
             dependencies: [
                 "HWClient", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEIF", "HWDHEVC",
-                "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
-                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "HWMovies",
+                "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
+                "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),

@@ -44,7 +44,7 @@ private final class Recording {
             path: "\(folder)/\(name)", replaces: false, limit: capacity * queue.copy.slotSize)
         return try CaptureStills(
             plan, coders, slotSize: queue.copy.slotSize, rate: 100,
-            color: StillPicture.color(of: Self.format, .nv12))
+            color: CapturedPicture.color(of: Self.format, .nv12))
     }
 
     /// The names of the folder's files, with their contents.
@@ -258,7 +258,7 @@ struct CaptureStillsTests {
         for start in stride(from: 0, to: slot.count - bytes.count + 1, by: bytes.count) {
             slot.replaceSubrange(start..<start + bytes.count, with: bytes)
         }
-        let picture = try #require(slot.withUnsafeBytes { StillPicture($0, copy, color) })
+        let picture = try #require(slot.withUnsafeBytes { CapturedPicture($0, copy, color) })
         let canvas = try picture.pixels().canvas
         return withExtendedLifetime(canvas) {
             canvas.planes.prefix(3).map { plane in
@@ -286,7 +286,7 @@ struct CaptureStillsTests {
 
     @Test func colorsThatASourceDoesNotStateAreThoseOfVideo() {
         func color(_ height: Int, _ matrix: Int?, _ format: PixelFormat = .nv12) -> ColorDescription {
-            StillPicture.color(
+            CapturedPicture.color(
                 of: CaptureFormat(
                     .raw(pixelFormat: format.rawValue), width: 64, height: height, rate: nil, matrix: matrix,
                     isFullRange: true), format)
@@ -299,7 +299,7 @@ struct CaptureStillsTests {
     }
 
     @Test func exifHasTheTimeWithItsOffset() throws {
-        let exif = StillPicture.exif(takenAt: 1_700_000_000_123_456_789)
+        let exif = CapturedPicture.exif(takenAt: 1_700_000_000_123_456_789)
         let date = try #require(ExifFields(tiff: exif)?.date)
         let text = String(decoding: exif, as: UTF8.self)
         #expect(text.contains("123456\0"))

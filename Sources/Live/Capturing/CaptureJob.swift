@@ -126,7 +126,7 @@ package final class CaptureJob {
         guard let stillPlan else { return }
         let opened = try CaptureStills(
             stillPlan, CaptureStills.Coders(daemon), slotSize: copy.slotSize, rate: settings.rate,
-            color: StillPicture.color(of: settings.format, copy.format))
+            color: CapturedPicture.color(of: settings.format, copy.format))
         Console.file(
             opened.summary(
                 width: settings.format.width, height: settings.format.height, slotSize: copy.slotSize))

@@ -81,7 +81,7 @@ package final class CaptureStills: Sendable {
     package struct Coders: Sendable {
         package typealias Code =
             @Sendable (
-                _ picture: StillPicture, _ exif: [UInt8], _ isCancelled: @escaping () -> Bool
+                _ picture: CapturedPicture, _ exif: [UInt8], _ isCancelled: @escaping () -> Bool
             ) throws -> [UInt8]
 
         package var heic: Code
@@ -106,7 +106,7 @@ package final class CaptureStills: Sendable {
         var number: Int
         /// Seconds of the recording.
         var time: Double
-        var picture: StillPicture
+        var picture: CapturedPicture
         var exif: [UInt8]
     }
 
@@ -172,12 +172,13 @@ package final class CaptureStills: Sendable {
         let time = (Double(frame.time) / 1e6).rounded() / 1000
         guard let room = reserve() else { return refuse(time, "\(full), and one more is being coded") }
         guard
-            let picture = StillPicture(UnsafeRawBufferPointer(queue.pool.bytes(of: frame.slot)), queue.copy, color)
+            let picture = CapturedPicture(
+                UnsafeRawBufferPointer(queue.pool.bytes(of: frame.slot)), queue.copy, color)
         else {
             release(room)
             return refuse(time, "there is no memory for a copy")
         }
-        let exif = StillPicture.exif(takenAt: Self.realTime(of: taken))
+        let exif = CapturedPicture.exif(takenAt: Self.realTime(of: taken))
         let still = state.withLock { state in
             repeat { state.number += 1 } while !plan.replaces && plan.exists(state.number)
             state.reports.append(Report(time: time))

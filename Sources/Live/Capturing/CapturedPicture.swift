@@ -2,14 +2,13 @@
 internal import Glibc
 internal import HWClient
 internal import HWDHEIF
-internal import HWDLibAVReading
 internal import HWDLibAVWriting
 internal import HWDMetadata
 package import HWDModel
 package import HWImages
 
 /// A copy of a recorded frame, which becomes a still.
-package final class StillPicture: @unchecked Sendable {
+package final class CapturedPicture: @unchecked Sendable {
     package let format: PixelFormat
     package let width: Int
     package let height: Int
@@ -79,7 +78,7 @@ package final class StillPicture: @unchecked Sendable {
         var options = StillComposer.Options()
         // One session for a picture of video's size, so that a burst is soon coded.
         if width * height <= Self.singleTile { (options.tile, options.thumbnail) = (0, 0) }
-        var composer = StillComposer(encoder, options) { try $0.scaled(width: $1, height: $2) }
+        var composer = StillComposer(encoder, options) { try $0.averaged(width: $1, height: $2) }
         composer.contents.exif = exif
         _ = try composer.add(pixels(), .upright)
         return try composer.contents.bytes(for: "the still")

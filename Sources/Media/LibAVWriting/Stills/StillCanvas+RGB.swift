@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDLibAV
+internal import HWDLibAVReading
 package import HWDModel
 package import HWImages
 
