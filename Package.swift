@@ -317,9 +317,9 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEVC",
-                "HWDMetadata",
-                "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
+                "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEIF",
+                "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
+                "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
         .target(name: "CHWDRawPictures", path: "Sources/Live/CRawPictures", cSettings: optimized),
@@ -455,8 +455,8 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDModel", "HWDTransport", "HWDWire",
-                "HWMovies", argumentParser,
+                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDHEIF", "HWDModel", "HWDTransport",
+                "HWDWire", "HWImages", "HWMovies", argumentParser,
             ],
             swiftSettings: common),
         // Replaces functions of the C library.

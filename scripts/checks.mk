@@ -26,6 +26,9 @@ check-play: debug ## hwctl play in windows of headless weston and sway, where th
 check-capture: debug ## hwctl capture while its encoder, its daemon and itself are killed, and on a full disk
 	@$(SCRIPT)
 
+check-capture-stills: debug ## stills beside hwctl capture, by libheif and ffmpeg: bursts, 12 MP, no daemon, hardware for one session
+	@$(SCRIPT)
+
 check-capture-sources: debug ## sources of hwctl capture: cameras of a private PipeWire, where it is installed
 	@$(SCRIPT)
 

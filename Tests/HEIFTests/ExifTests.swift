@@ -59,6 +59,20 @@ import Testing
         #expect(ExifEditor([1, 2, 3]) == nil)
     }
 
+    @Test func theTimeIsAdded() throws {
+        for tiff in [WritingTests.tiff(orientation: 6), nil] {
+            var editor = try #require(tiff.map { ExifEditor($0) } ?? ExifEditor())
+            try editor.setDateTaken("2023:06:01 12:00:00", microseconds: 1234, offset: "-03:30")
+            let fields = try #require(ExifFields(tiff: editor.tiff))
+            #expect(fields.date == "2023:06:01 12:00:00")
+            #expect(fields.orientation == tiff.flatMap { ExifFields(tiff: $0) }?.orientation)
+            for text in ["001234", "-03:30"] {
+                let bytes = Array(text.utf8) + [0]
+                #expect(editor.tiff.indices.contains { editor.tiff[$0...].starts(with: bytes) }, "\(text)")
+            }
+        }
+    }
+
     /// A TIFF file keeps what describes the photograph, with its GPS directory, and loses its samples.
     @Test func samplesOfTIFFAreLeftOut() throws {
         func field(_ tag: Int, _ type: Int, _ count: Int, _ value: Int) -> [UInt8] {

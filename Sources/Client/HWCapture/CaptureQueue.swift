@@ -97,19 +97,25 @@ package final class CaptureQueue: CaptureSink {
     /// The rate at which frames are sent, whatever the source's is; nil where they are sent as they come.
     let constant: CaptureRate?
     private let held: Int
+    /// The newest frame that is recorded, where it is held for stills, and its time of CLOCK_MONOTONIC in nanoseconds.
+    private let newest = Mutex<(frame: Frame, taken: UInt64)?>(nil)
+    private let keepsNewest: Bool
     let state: Mutex<State>
 
     /// - Parameters:
     ///   - held: slots that the session may keep beside the frames that wait.
     ///   - limit: the duration in nanoseconds.
     ///   - constant: the rate at which frames are sent, whatever the source's is; nil for that of the source.
+    ///   - keepsNewest: whether `holdNewest` is called.
     package init(
-        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?, constant: CaptureRate? = nil
+        _ format: CaptureFormat, _ copy: FrameCopy, held: Int, limit: UInt64?, constant: CaptureRate? = nil,
+        keepsNewest: Bool = false
     ) throws(SystemError) {
-        (self.limit, self.held, self.constant) = (limit, held, constant)
+        (self.limit, self.held, self.constant, self.keepsNewest) = (limit, held, constant, keepsNewest)
         state = Mutex(
             State(
-                stage: try Stage(format, copy, held: held, depth: Self.depth, isConstant: constant != nil)))
+                stage: try Stage(
+                    format, copy, held: held, depth: Self.depth, isConstant: constant != nil, keepsNewest: keepsNewest)))
         wake = try EventFD()
     }
 
@@ -125,6 +131,24 @@ package final class CaptureQueue: CaptureSink {
 
     /// The next frame to encode, in order.
     package func next() -> Frame? { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() } }
+
+    /// The newest frame that is recorded, whose slot is held once more, and its time of CLOCK_MONOTONIC in nanoseconds; nil
+    /// before the first.
+    package func holdNewest() -> (frame: Frame, taken: UInt64)? {
+        newest.withLock { newest in
+            if let newest { newest.frame.stage.pool.hold(newest.frame.slot) }
+            return newest
+        }
+    }
+
+    private func keepNewest(_ frame: Frame, taken: UInt64) {
+        guard keepsNewest else { return }
+        newest.withLock { newest in
+            frame.stage.pool.hold(frame.slot)
+            if let earlier = newest?.frame { earlier.stage.pool.release(earlier.slot) }
+            newest = (frame, taken)
+        }
+    }
 
     /// Whether no frame waits.
     package var isEmpty: Bool { state.withLock { $0.waiting.isEmpty } }
@@ -150,14 +174,15 @@ package final class CaptureQueue: CaptureSink {
     }
 
     /// A frame that arrives at a time of CLOCK_MONOTONIC, in nanoseconds.
-    package func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?, arrival: UInt64) {
-        switch admit(planes, at: time, arrival, sequence) {
+    package func frame(_ planes: [CapturePlane], at stated: UInt64, sequence: UInt64?, arrival: UInt64) {
+        switch admit(planes, at: stated, arrival, sequence) {
         case nil: break
         case .kept(let slot, let stage):
             stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
             state.withLock { keep(&$0, slot, stage, isDropped: true) }
         case .sent(let slot, let stage, var time):
             stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
+            let taken = Self.plausible(stated, arrival)
             state.withLock { state in
                 if let constant {
                     let tick = constant.tick(time)
@@ -169,7 +194,9 @@ package final class CaptureQueue: CaptureSink {
                     stage.pool.hold(slot)
                     keep(&state, slot, stage, isDropped: false)
                 }
-                state.waiting.append(Frame(slot: slot, time: time, stage: stage))
+                let frame = Frame(slot: slot, time: time, stage: stage)
+                keepNewest(frame, taken: taken)
+                state.waiting.append(frame)
             }
             wake.signal()
         }
@@ -227,7 +254,7 @@ package final class CaptureQueue: CaptureSink {
         do throws(SystemError) {
             // The next frames wait for another session.
             state.stage = try Stage(
-                format, copy, held: held, depth: 3 * Self.depth, isConstant: constant != nil)
+                format, copy, held: held, depth: 3 * Self.depth, isConstant: constant != nil, keepsNewest: keepsNewest)
         } catch {
             state.end = .source(
                 .failed("there is no memory for frames of \(format.width)x\(format.height): \(error)"))

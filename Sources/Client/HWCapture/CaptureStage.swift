@@ -16,13 +16,13 @@ extension CaptureQueue {
         let period: Double
 
         init(
-            _ format: CaptureFormat, _ copy: FrameCopy, held: Int, depth: Int, isConstant: Bool
+            _ format: CaptureFormat, _ copy: FrameCopy, held: Int, depth: Int, isConstant: Bool, keepsNewest: Bool
         ) throws(SystemError) {
             (self.format, self.copy, self.depth) = (format, copy, depth)
             keepsLast = isConstant || format.rate == nil
             period = format.rate.map { 1 / $0.perSecond } ?? 0
             // Where frames are repeated, one is kept, and a slot is spare for one that is dropped.
-            let kept = keepsLast ? 2 : 0
+            let kept = (keepsLast ? 2 : 0) + (keepsNewest ? 1 : 0)
             pool = try FramePool(
                 slotSize: copy.slotSize,
                 slotCount: CaptureQueue.slotCount(copy.slotSize, wanted: depth + held + kept, fewest: 2 + kept))

@@ -25,6 +25,8 @@ package final class CaptureJob {
     private let copy: FrameCopy?
     private let plan: CaptureFiles.Plan
     private let receiptFile: CaptureReceiptFile?
+    private let stillPlan: CaptureStills.Plan?
+    private var stills: CaptureStills?
     private let signals: CaptureSignals
     private let epoll: Epoll
     private var settings: CaptureSettings
@@ -44,6 +46,12 @@ package final class CaptureJob {
         try Self.check(plan.path, replaces: plan.replaces, isNumbered: plan.isNumbered)
         receiptFile = arguments.receipt.map { CaptureReceiptFile(path: $0, replaces: arguments.yes) }
         if let receiptFile { try Self.check(receiptFile.path, replaces: receiptFile.replaces) }
+        stillPlan = arguments.still.map { path in
+            CaptureStills.Plan(
+                path: path, replaces: arguments.yes,
+                limit: arguments.stillBuffer.flatMap(ScaledNumber.whole).map { Int($0) })
+        }
+        try stillPlan?.check()
         (name, source) = try Self.source(arguments, kinds)
         let format = source.format
         copy = FrameCopy(format)
@@ -134,8 +142,9 @@ package final class CaptureJob {
         let session = try settings.session(daemon)
         announce(session, trial)
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
+        try openStills(daemon, copy)
         let queue = try CaptureQueue(
-            settings.format, copy, held: held, limit: limit, constant: settings.constantRate)
+            settings.format, copy, held: held, limit: limit, constant: settings.constantRate, keepsNewest: stills != nil)
         let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         let recording = CaptureRecording(
             (session, settings), queue, writer, sound, segment: segment, limit: limit,
@@ -157,6 +166,7 @@ package final class CaptureJob {
     /// Records what the source has coded itself.
     private func copyStream(limit: UInt64?, segment: UInt64?, _ saver: CaptureSaver?) throws {
         guard case .coded(let codec) = source.format.content else { return }
+        guard stillPlan == nil else { throw CommandFailure(.usage, "--still needs pictures, and \(name) sends coded frames") }
         let queue = try CopyQueue(source.format, limit: limit)
         let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         receipt.copied = codec.rawValue
@@ -168,12 +178,14 @@ package final class CaptureJob {
     }
 
     private func run(_ recording: any CaptureStream, _ writer: CaptureWriter, _ saver: CaptureSaver?) throws {
-        let actions = CaptureActions(recording.frames, writer, sound, canSave: saver != nil)
+        let actions = CaptureActions(recording.frames, writer, sound, stills, canSave: saver != nil)
         try epoll.add(recording.wake.fileDescriptor, token: 1, events: .readable)
         if let session = recording.descriptor { try epoll.add(session, token: 2, events: .readable) }
         signals.beginRecording(arguments.control)
         defer { signals.endRecording() }
         let end = record(recording, actions)
+        // What was asked for while the last frames were coded.
+        for request in signals.takeControls() where request.control == .still { actions.perform(request) }
         actions.finish()
         let written = writer.finish()
         recording.settle(written.frames)
@@ -185,7 +197,40 @@ package final class CaptureJob {
         receipt.marks = actions.marks
         receipt.pauses = recording.frames.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
         receipt.unsaved = saver?.faults ?? []
+        recording.close()
+        receipt.stills = finishStills()
         try finish(end, written, saver)
+    }
+
+    private func openStills(_ daemon: Daemon, _ copy: FrameCopy) throws {
+        guard let stillPlan else { return }
+        let opened = try CaptureStills(
+            stillPlan, CaptureStills.Coders(daemon), slotSize: copy.slotSize, rate: settings.rate)
+        Console.file(
+            opened.summary(
+                width: settings.format.width, height: settings.format.height, slotSize: copy.slotSize))
+        stills = opened
+    }
+
+    /// Waits for stills that are still being coded, unless they are given up.
+    private func finishStills() -> [CaptureStills.Report]? {
+        guard let stills else { return nil }
+        signals.beginWaitingForStills()
+        var isSaid = false
+        var wasAsked = signals.hasRequest
+        while case let pending = stills.pending, pending > 0, !stills.hasGivenUp {
+            if !isSaid || wasAsked != signals.hasRequest {
+                (isSaid, wasAsked) = (true, signals.hasRequest)
+                Console.file(
+                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(wasAsked ? "" : "twice ")gives up"
+                )
+            }
+            usleep(20_000)
+            guard signals.givesUpStills else { continue }
+            stills.giveUp()
+            Console.note("warning: \(Console.count(pending, "still")) not written: given up")
+        }
+        return stills.finish()
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
@@ -277,5 +322,6 @@ package final class CaptureJob {
         }
         // It was reported when it happened.
         if let failure = saver?.failure { throw CommandFailure.reported(failure) }
+        if stills?.hasGivenUp == true { throw CommandFailure.reported(.interrupted) }
     }
 }

@@ -157,10 +157,12 @@ package struct CaptureReceipt: Encodable {
     /// What the source has coded itself, and was copied: `hevc` or `h264`.
     package var copied: String?
     package var sound: Sound?
+    /// nil where none are asked for.
+    package var stills: [CaptureStills.Report]?
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
-        case pauses, marks, unsaved, reason, encoder, copied, interruptions, sound
+        case pauses, marks, unsaved, reason, encoder, copied, interruptions, sound, stills
         case newSizes = "new_sizes"
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
@@ -222,6 +224,7 @@ package struct CaptureReceipt: Encodable {
                 "without the source: \(DecimalText.text(interruption.seconds, 1)) s at "
                     + "\(DecimalText.text(interruption.time, 1)) s")
         }
+        try printStills()
         for cause in DropCause.allCases {
             let entries = drops.filter { $0.cause == cause }
             guard !entries.isEmpty else { continue }
@@ -230,6 +233,32 @@ package struct CaptureReceipt: Encodable {
             try Console.result(
                 "dropped (\(cause.rawValue)): \(droppedByCause[cause.rawValue] ?? 0): "
                     + "\(times.joined(separator: ", "))\(rest)")
+        }
+    }
+
+    private func printStills() throws(CommandFailure) {
+        guard let stills else { return }
+        if stills.isEmpty { try Console.result("stills: none") }
+        // Those of one format for one reason, in the order of the first of each.
+        var groups: [[CaptureStills.Report]] = []
+        for still in stills {
+            if let index = groups.firstIndex(where: { ($0[0].format, $0[0].reason) == (still.format, still.reason) }
+            ) {
+                groups[index].append(still)
+            } else {
+                groups.append([still])
+            }
+        }
+        for group in groups.prefix(16) {
+            let name = group[0].format.map { "as \($0 == "heic" ? "HEIC" : "JPEG")" } ?? "not written"
+            let entries = group.prefix(8).map { still in
+                let time = still.time.map { "at \(DecimalText.text($0, 1)) s" } ?? "before the first frame"
+                return still.file.map { "\(FileName.printable($0)) \(time)" } ?? time
+            }
+            let rest = group.count > 8 ? ", …" : ""
+            let reason = group[0].reason.map { ": \($0)" } ?? ""
+            try Console.result(
+                "stills \(name): \(group.count): \(entries.joined(separator: ", "))\(rest)\(reason)")
         }
     }
 }

@@ -256,6 +256,8 @@ final class CaptureRecording: CaptureStream {
         }
     }
 
+    func close() { session.invalidate() }
+
     /// Counts the frames that were taken and are in no file.
     func settle(_ written: Int) {
         let taken = Int(sent)

@@ -10,12 +10,16 @@ package struct CaptureSignalRule: Sendable {
         case none
         /// The recording ends, and the file is finished.
         case endRecording
+        /// What is not written of the stills is given up.
+        case giveUpStills
         /// The program ends at once: the file is as after a crash.
         case endProgram
     }
 
     /// Whether there is a recording, whose file is finished before the program ends.
     package var isRecording = false
+    /// Whether the files are finished, and only stills are waited for.
+    package var isWaitingForStills = false
     private var hasEnded = false
     private var requests = 0
 
@@ -25,7 +29,8 @@ package struct CaptureSignalRule: Sendable {
         guard isRecording else { return .endProgram }
         // A terminal that closes, and systemd, send SIGHUP beside another signal, or twice.
         if signal != SIGHUP { requests += 1 }
-        if requests > 1 { return .endProgram }
+        if requests > (isWaitingForStills ? 2 : 1) { return .endProgram }
+        if requests > 1 { return signal == SIGHUP ? .none : .giveUpStills }
         defer { hasEnded = true }
         return hasEnded ? .none : .endRecording
     }
@@ -38,6 +43,7 @@ final class CaptureSignals: Sendable {
     /// Signaled where the recording is to end, and for each control.
     private let request: EventFD
     private let isRequested = Atomic<Bool>(false)
+    private let isGivenUp = Atomic<Bool>(false)
     private let controls: CaptureControls
     private let input = Mutex<CaptureInput?>(nil)
 
@@ -71,8 +77,14 @@ final class CaptureSignals: Sendable {
     /// Whether keys are controls.
     var hasKeys: Bool { input.withLock { $0?.isTerminal ?? false } }
 
+    /// From now on the second signal gives up the stills, and the third ends the program.
+    func beginWaitingForStills() { rule.withLock { $0.isWaitingForStills = true } }
+
     /// Whether the recording is to end.
     var hasRequest: Bool { isRequested.load(ordering: .acquiring) }
+
+    /// Whether the stills that are not written are to be given up.
+    var givesUpStills: Bool { isGivenUp.load(ordering: .acquiring) }
 
     /// Readable where the recording is to end, and where controls wait.
     var fileDescriptor: Int32 { request.fileDescriptor }
@@ -92,6 +104,7 @@ final class CaptureSignals: Sendable {
         if let control = CaptureControl(signal: signal) { return take(control) }
         switch rule.withLock({ $0.take(signal) }) {
         case .none: break
+        case .giveUpStills: isGivenUp.store(true, ordering: .releasing)
         case .endRecording:
             isRequested.store(true, ordering: .releasing)
             request.signal()

@@ -38,6 +38,8 @@ protocol CaptureStream: AnyObject {
     func endSound() throws(CommandFailure)
     /// Counts the frames that were taken and are in no file.
     func settle(_ written: Int)
+    /// Ends the session.
+    func close()
 }
 
 extension CaptureJob.End {

@@ -115,6 +115,8 @@ final class CopyRecording: CaptureStream {
         try sound.end(from: origin, at: queue.clock(at: lastTime + frameDuration) ?? origin, to: writer)
     }
 
+    func close() {}
+
     func settle(_ written: Int) {
         while let unit = queue.next() { queue.drop(unit, .end) }
         if sent > written { queue.drop(sent - written, at: queue.clock(at: lastTime) ?? 0, .end) }

@@ -8,10 +8,13 @@ public struct ExifEditor: Sendable {
 
     private enum Tag {
         static let exif = 0x8769
+        static let dateTaken = 0x9003
+        static let offsetOfDateTaken = 0x9011
         static let makerNote = 0x927C
+        static let fractionOfDateTaken = 0x9291
     }
 
-    private static let (long, undefined) = (4, 7)
+    private static let (text, long, undefined) = (2, 4, 7)
     private static let maxEntries = 1024
 
     /// A structure without fields.
@@ -34,14 +37,33 @@ public struct ExifEditor: Sendable {
         let note = known.map { AppleMakerNote($0) } ?? AppleMakerNote()
         var written = note ?? AppleMakerNote()
         written.contentIdentifier = identifier
-        let bytes = written.bytes
+        try set(Tag.makerNote, type: Self.undefined, written.bytes)
+        return note != nil
+    }
+
+    /// Sets when the picture was taken (DateTimeOriginal, SubSecTimeOriginal and OffsetTimeOriginal, Exif 2.32 4.6.5).
+    ///
+    /// - Parameters:
+    ///   - date: in local time, such as "2023:06:01 12:00:00".
+    ///   - microseconds: of the second, 0 to 999,999.
+    ///   - offset: of local time from UTC, such as "+02:00".
+    /// - Throws: `limit` for a structure that is too large.
+    public mutating func setDateTaken(_ date: String, microseconds: Int, offset: String) throws(HEIFError) {
+        let digits = String(microseconds)
+        let fraction = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+        try set(Tag.dateTaken, type: Self.text, Array(date.utf8) + [0])
+        try set(Tag.fractionOfDateTaken, type: Self.text, Array(fraction.utf8) + [0])
+        try set(Tag.offsetOfDateTaken, type: Self.text, Array(offset.utf8) + [0])
+    }
+
+    /// Sets a field of the Exif directory.
+    /// - Parameter bytes: more than 4, which the field itself would hold.
+    private mutating func set(_ tag: Int, type: Int, _ bytes: [UInt8]) throws(HEIFError) {
         let place = append(bytes)
-        let exif = try directory(
-            at: exifDirectory, setting: Tag.makerNote, type: Self.undefined, count: bytes.count, value: place)
+        let exif = try directory(at: exifDirectory, setting: tag, type: type, count: bytes.count, value: place)
         let first = reader?.number(4, 4)
         let main = try directory(at: first, setting: Tag.exif, type: Self.long, count: 1, value: exif)
         tiff.replaceSubrange(4..<8, with: number(main, 4))
-        return note != nil
     }
 
     private var reader: TIFFReader? { TIFFReader(tiff) }

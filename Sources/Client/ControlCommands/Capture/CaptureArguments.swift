@@ -81,6 +81,18 @@ package struct CaptureArguments: ParsableArguments {
     package var last: String?
 
     @Option(
+        help: ArgumentHelp(
+            "The .heic or .jpg of stills, which SIGRTMIN+1 takes: shot.heic becomes shot-001.heic, shot-002.heic and so on.",
+            valueName: "file"))
+    package var still: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Memory for stills that wait to be coded, such as 500M; by default about a second's frames, at most 256M.",
+            valueName: "bytes"))
+    package var stillBuffer: String?
+
+    @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Quality from 0.0 to 1.0, whatever the bit rate is.", valueName: "0.0-1.0"))
     package var quality: Double?
@@ -176,6 +188,7 @@ package struct CaptureArguments: ParsableArguments {
             throw ValidationError("--audio-codec needs sound: --audio names its source.")
         }
         try validateFiles()
+        try validateStills()
         try validateEncoder()
     }
 
@@ -190,6 +203,25 @@ package struct CaptureArguments: ParsableArguments {
         }
         if let receipt, receipt.isEmpty || receipt == file {
             throw ValidationError("--receipt takes a file other than that of the recording.")
+        }
+    }
+
+    private static let heicSuffixes = [".heic", ".heif"]
+    package static let jpegSuffixes = [".jpg", ".jpeg"]
+
+    private func validateStills() throws {
+        guard let still else {
+            guard stillBuffer == nil else { throw ValidationError("--still-buffer needs --still.") }
+            return
+        }
+        guard !copy else { throw ValidationError("--still needs pictures, and --copy takes none: use one of them.") }
+        guard (Self.heicSuffixes + Self.jpegSuffixes).contains(where: still.lowercased().hasSuffix) else {
+            throw ValidationError("a still is a .heic or a .jpg, not '\(FileName.printable(still))'.")
+        }
+        if let stillBuffer, (ScaledNumber.whole(stillBuffer) ?? 0) < 1_000_000 {
+            throw ValidationError(
+                "--still-buffer takes bytes of at least 1M, such as 500M, not '\(FileName.printable(stillBuffer))'."
+            )
         }
     }
 

@@ -19,6 +19,7 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --source v4l2:/dev/video0 --copy --reconnect 60 copy.mov
               hwctl capture --source v4l2:/dev/video0 --last 60s goal.mov
               hwctl capture --source screen --cursor hidden --audio monitor screen.mov
+              hwctl capture --source v4l2:/dev/video0 --still shot.heic camera.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
             well; a second signal ends the program at once, and leaves a file that plays.
@@ -68,6 +69,15 @@ package struct CaptureCommand: ParsableCommand {
             --audio records sound as AAC, or as ALAC by --audio-codec. It keeps the time of the pictures: the drift of \
             the sound's clock is resampled away, by at most one in a thousand, and sound that is lost becomes silence in its \
             place, which the receipt lists. If a microphone goes away, the recording continues with silence.
+
+            STILLS
+            With --still each signal SIGRTMIN+1 (kill -s RTMIN+1) takes a still of the newest recorded frame, with its time as \
+            Exif; names of files that exist are passed over, unless -y replaces them. Stills are coded in software by sessions with Priority \
+            background, so that hardware and processors are the recording's first. What waits is in memory, as \
+            --still-buffer allows. Where that is full, one more still becomes a JPEG at once, and those that come meanwhile \
+            are refused; where HEIC cannot be coded, a still is a JPEG, too. A line and the receipt say so for each. A still \
+            that cannot be written ends no recording and does not change the exit code. At the end the recording is \
+            finished, and stills that wait are coded; Ctrl-C twice gives them up, with status 130.
 
             RECEIPT
             At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \

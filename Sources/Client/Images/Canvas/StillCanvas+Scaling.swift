@@ -13,7 +13,7 @@ extension StillCanvas {
     /// The picture in a smaller size: each sample is the mean of those that it covers.
     ///
     /// - Throws: what making a canvas throws.
-    func averaged(width newWidth: Int, height newHeight: Int) throws(ImageError) -> StillCanvas {
+    package func averaged(width newWidth: Int, height newHeight: Int) throws(ImageError) -> StillCanvas {
         let target = try StillCanvas(format, width: newWidth, height: newHeight)
         for (plane, (from, to)) in zip(planes, target.planes).enumerated() {
             func size(_ canvas: StillCanvas) -> (width: Int, height: Int) {

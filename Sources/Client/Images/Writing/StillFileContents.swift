@@ -47,7 +47,7 @@ package struct StillFileContents: Sendable {
     /// The bytes of the file.
     ///
     /// - Throws: `unsupported` for what a HEIC file cannot hold.
-    func bytes(for path: String) throws(ImageError) -> [UInt8] {
+    package func bytes(for path: String) throws(ImageError) -> [UInt8] {
         do throws(HEIFError) {
             let layout = try StillLayout(description())
             return try layout.file(layout.parts.map { data(of: $0.content) })

@@ -9,6 +9,7 @@ final class CaptureActions {
     private let queue: any PausableQueue
     private let writer: CaptureWriter
     private let sound: CaptureSound?
+    private let stills: CaptureStills?
     /// Whether `--last` keeps what a save writes.
     let canSave: Bool
     private(set) var marks: [CaptureReceipt.Mark] = []
@@ -23,8 +24,12 @@ final class CaptureActions {
     /// Nanoseconds for which sound's pauses may precede their control.
     private static let greatestDelay: UInt64 = 400_000_000
 
-    init(_ queue: any PausableQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, canSave: Bool) {
-        (self.queue, self.writer, self.sound, self.canSave) = (queue, writer, sound, canSave)
+    init(
+        _ queue: any PausableQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, _ stills: CaptureStills?,
+        canSave: Bool
+    ) {
+        (self.queue, self.writer, self.sound) = (queue, writer, sound)
+        (self.stills, self.canSave) = (stills, canSave)
     }
 
     /// Does what a control asks for.
@@ -35,6 +40,7 @@ final class CaptureActions {
         case .toggle: if queue.isPaused { resume(at: request.time) } else { pause(at: request.time) }
         case .mark(let title): mark(title, at: request.time)
         case .save: save(at: request.time)
+        case .still: takeStill()
         case .stop: break
         }
     }
@@ -52,6 +58,13 @@ final class CaptureActions {
 
     /// Does what controls have left, once all is coded.
     func finish() { step(at: .max) }
+
+    private func takeStill() {
+        guard let stills, let queue = queue as? CaptureQueue else {
+            return Console.note("warning: no still is taken: --still names the files")
+        }
+        stills.take(queue)
+    }
 
     private func pause(at time: UInt64) {
         let now = MonotonicTime.now.nanoseconds

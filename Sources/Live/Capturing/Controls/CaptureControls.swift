@@ -14,6 +14,8 @@ package enum CaptureControl: Hashable, Sendable {
     case mark(String?)
     /// A file gets what `--last` keeps.
     case save
+    /// The newest frame becomes a picture of its own.
+    case still
     /// The recording ends well.
     case stop
 
@@ -35,6 +37,8 @@ package enum CaptureControl: Hashable, Sendable {
         Binding("toggle", key: "p", signal: SIGUSR2, .toggle),
         Binding("mark", key: "m", signal: realTimeSignal(0), .mark(nil)),
         Binding("save", key: "s", signal: SIGUSR1, .save),
+        // Real-time signals are queued, so that each of a burst counts.
+        Binding("still", key: "c", signal: realTimeSignal(1), .still),
         Binding("stop", key: "q", .stop),
     ]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import CHWDLibAV
 internal import HWDLibAV
-internal import HWDModel
+package import HWDModel
 internal import Synchronization
 
 /// Converts a decoder's pictures to the format of a reader's frames.
@@ -32,7 +32,9 @@ package final class FrameConverter: PictureConverter {
     /// A converter for pictures of `width`×`height`; nil when swscale does not support the conversion.
     ///
     /// - Parameter format: the output format where it is not the conversion's target.
-    convenience init?(_ conversion: SampleConversion, width: Int, height: Int, to format: AVPixelFormat? = nil) {
+    package convenience init?(
+        _ conversion: SampleConversion, width: Int, height: Int, to format: AVPixelFormat? = nil
+    ) {
         self.init(conversion, Geometry(from: (width, height), to: (width, height)), to: format)
     }
 
@@ -84,7 +86,7 @@ package final class FrameConverter: PictureConverter {
     }
 
     /// The same into planes of the output format.
-    func convert(_ frame: UnsafeMutablePointer<AVFrame>, to targets: [MutablePlaneView]) -> Bool {
+    package func convert(_ frame: UnsafeMutablePointer<AVFrame>, to targets: [MutablePlaneView]) -> Bool {
         let picture = frame.pointee
         let sources: [UnsafePointer<UInt8>?] = [
             UnsafePointer(picture.data.0), UnsafePointer(picture.data.1), UnsafePointer(picture.data.2),

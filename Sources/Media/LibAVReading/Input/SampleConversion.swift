@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CHWDLibAV
+package import CHWDLibAV
 internal import HWDLibAV
 internal import HWDMetadata
-internal import HWDModel
+package import HWDModel
 
 /// The conversion of a decoder's pictures to one of our formats, chosen once for a stream.
 package struct SampleConversion: Sendable {
@@ -110,7 +110,7 @@ package struct SampleConversion: Sendable {
     }
 
     /// The conversion of frames in `source` format and color to those of a session; the matrix is taken to be the same.
-    init(
+    package init(
         fitting source: AVPixelFormat, _ color: ColorDescription, to target: PixelFormat,
         _ targetColor: ColorDescription
     ) {
