@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // FFmpeg's libraries for Swift: the headers, and the parts that Swift cannot import (function-like macros, macros with
-// casts, deprecated fields that FFmpeg 5.1 still uses).
+// casts). What differs between versions is in versions.h.
 #ifndef CLIBAV_SHIM_H
 #define CLIBAV_SHIM_H
 
@@ -67,18 +67,6 @@ static inline enum AVPixelFormat clibav_only_surfaces(AVCodecContext *context, c
 
 /// The text of an error code; `buffer` holds AV_ERROR_MAX_STRING_SIZE bytes.
 static inline void clibav_error_text(int code, char *buffer, size_t size) { av_strerror(code, buffer, size); }
-
-/// Allows libavcodec to call `get_buffer2` from its own threads, concurrently.
-static inline void clibav_thread_safe_callbacks(AVCodecContext *context) {
-#if LIBAVCODEC_VERSION_MAJOR < 60
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    context->thread_safe_callbacks = 1;
-#pragma GCC diagnostic pop
-#else
-    (void)context;
-#endif
-}
 
 /// `F_SETPIPE_SZ` (linux/fcntl.h), which `fcntl(2)` defines only with `_GNU_SOURCE`.
 static inline int clibav_f_setpipe_sz(void) { return 1024 + 7; }

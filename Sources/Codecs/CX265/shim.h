@@ -12,6 +12,19 @@ static inline const x265_api *hwd_x265_api(int bit_depth) { return x265_api_get(
 /// X265_BUILD of the headers this was compiled with.
 static inline int hwd_x265_build(void) { return X265_BUILD; }
 
+/// Makes x265 use the order and types of pictures in their analysis, and nothing else of it.
+///
+/// `analysisLoad` must be set; x265 copies it and opens no file of that name.
+static inline void hwd_x265_load_analysis(x265_param *parameters) {
+#if X265_BUILD < 214
+    parameters->analysisLoad = "x";
+#else
+    strcpy(parameters->analysisLoad, "x");
+#endif
+    parameters->bUseAnalysisFile = 0;
+    parameters->analysisLoadReuseLevel = 1;
+}
+
 static inline void hwd_x265_set_plane(x265_picture *picture, int index, const void *base, int stride) {
     // x265_picture also describes reconstructed pictures, hence its non-const planes; those of an input are only read.
     picture->planes[index] = (void *)(uintptr_t)base;

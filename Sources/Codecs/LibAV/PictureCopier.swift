@@ -131,11 +131,12 @@ extension PictureCopier {
 extension OutputPicture {
     /// A decoded frame in a slot, whose display window begins at its first sample; not marked as hardware's.
     init(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat, slot: Int, _ layout: FrameLayout) {
+        let isKeyFrame = clibav_is_key_frame(frame) != 0
         let frame = frame.pointee
         self.init(
             sequence: frame.pts, width: Int(frame.width), height: Int(frame.height),
             format: format, bitDepth: format.bitDepth, color: ColorDescription(frame),
-            sampleAspectRatio: Rational(positive: frame.sample_aspect_ratio), isKeyFrame: frame.key_frame != 0,
+            sampleAspectRatio: Rational(positive: frame.sample_aspect_ratio), isKeyFrame: isKeyFrame,
             isDamaged: frame.decode_error_flags != 0 || frame.flags & AV_FRAME_FLAG_CORRUPT != 0,
             isHardware: false, slot: slot, layout: layout)
     }

@@ -27,7 +27,7 @@ struct DeepPyramid: GroupStructure {
     var framesAhead: Int { Self.groupsAhead * Self.groupSize }
 
     /// X265_BUILD of libx265 3.5; others may use loaded analysis otherwise.
-    private static let knownBuild = 199
+    static let knownBuild = 199
 
     /// Options that affect neither structure nor rate control.
     private static let options: Set<String> = ["asm", "pools", "hash", "frame-threads", "F", "psnr", "ssim"]
@@ -74,9 +74,7 @@ struct DeepPyramid: GroupStructure {
     }
 
     func apply(to parameters: UnsafeMutablePointer<x265_param>) {
-        parameters.pointee.analysisLoad = UnsafeRawPointer(Self.name.utf8Start).assumingMemoryBound(to: CChar.self)
-        parameters.pointee.bUseAnalysisFile = 0
-        parameters.pointee.analysisLoadReuseLevel = 1
+        hwd_x265_load_analysis(parameters)
         // Intra pictures are key frames wherever they are.
         parameters.pointee.keyframeMin = 1
         parameters.pointee.lookaheadDepth = Int32(Self.groupSize)
@@ -91,9 +89,6 @@ struct DeepPyramid: GroupStructure {
             parameters.pointee.searchMethod = Int32(X265_UMH_SEARCH.rawValue)
         }
     }
-
-    /// x265 opens no file of that name, because `bUseAnalysisFile` is 0, and copies the name.
-    private static let name: StaticString = "x"
 
     func start(
         _ handle: X265Handle, _ configuration: EncoderConfiguration

@@ -42,8 +42,7 @@ extension LibAVSource.Opening {
         if boxes != nil, demuxer.file.isSeekable, let descriptor = demuxer.file.descriptor {
             add((try? MovieFile.entries(descriptor, isWhole: false))?.map(\.type) ?? [], .file)
         }
-        for index in 0..<Int(stream.nb_side_data) {
-            guard let type = stream.side_data?[index].type else { continue }
+        for type in stream.sideData.map(\.type) {
             let name = av_packet_side_data_name(type).map { String(cString: $0) } ?? "type \(type.rawValue)"
             if !FileContent.knownSideData.contains(name) { found.append("\(name) (side data)") }
         }

@@ -2,10 +2,17 @@
 package import CHWDLibAV
 
 extension AVStream {
+    /// The stream's side data, valid as long as the stream is not changed.
+    var sideData: UnsafeBufferPointer<AVPacketSideData> {
+        var count: Int32 = 0
+        let first = withUnsafePointer(to: self) { clibav_side_data($0, &count) }
+        return UnsafeBufferPointer(start: first, count: first == nil ? 0 : Int(count))
+    }
+
     /// The stream's side data of a type; nil where it has none.
     func sideData(_ type: AVPacketSideDataType) -> UnsafeRawBufferPointer? {
-        for index in 0..<Int(nb_side_data) {
-            guard let data = side_data?[index], data.type == type, let bytes = data.data else { continue }
+        for data in sideData where data.type == type {
+            guard let bytes = data.data else { continue }
             return UnsafeRawBufferPointer(start: bytes, count: data.size)
         }
         return nil

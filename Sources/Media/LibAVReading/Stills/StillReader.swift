@@ -124,7 +124,7 @@ public final class StillReader {
         }
         let time = frame.pointee.best_effort_timestamp
         pts = time == clibav_no_pts() ? nil : time
-        duration = max(0, frame.pointee.pkt_duration)
+        duration = max(0, clibav_duration(frame))
         return try pixels(frame)
     }
 

@@ -37,7 +37,7 @@ extension ContainerWriter {
         _ value: Value, _ type: AVPacketSideDataType, to stream: UnsafeMutablePointer<AVStream>
     ) throws(MediaError) {
         let size = MemoryLayout<Value>.size
-        guard let data = av_stream_new_side_data(stream, type, size) else {
+        guard let data = clibav_new_side_data(stream, type, size) else {
             throw MediaError(.io, "\(sink.name): out of memory")
         }
         withUnsafeBytes(of: value) { UnsafeMutableRawBufferPointer(start: data, count: size).copyMemory(from: $0) }

@@ -63,7 +63,7 @@ extension ContainerWriter {
     ) throws(MediaError) {
         guard let matrix else { return }
         guard matrix.count == 9 else { throw MediaError(.usage, "a display matrix has 9 numbers") }
-        guard let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * 4) else {
+        guard let data = clibav_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * 4) else {
             throw MediaError(.io, "\(sink.name): out of memory")
         }
         matrix.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: data, count: $0.count).copyMemory(from: $0) }

@@ -39,7 +39,7 @@ final class DescriptorIO {
         Unmanaged<DescriptorIO>.fromOpaque(opaque.unsafelyUnwrapped).takeUnretainedValue()
     }
 
-    private func write(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+    private func write(_ bytes: UnsafePointer<UInt8>?, _ count: Int32) -> Int32 {
         let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(count))
         // After a failure nothing more is written: a reader would take what follows for what is missing.
         let error = failure != 0 ? failure : sink.write(buffer, at: Int64(position))

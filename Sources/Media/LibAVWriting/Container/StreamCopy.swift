@@ -160,7 +160,7 @@ struct StreamCopy {
         }
         guard canHold(parameters, format) else { return "\(format.title) cannot hold \(stream.codec)" }
         guard let copy = avformat_new_stream(output, nil), let target = copy.pointee.codecpar,
-            avcodec_parameters_copy(target, parameters) >= 0
+            clibav_copy_parameters(target, parameters) >= 0
         else { return "out of memory" }
         target.pointee.codec_tag = tag(parameters, output)
         copy.pointee.time_base = source.time_base
@@ -207,7 +207,7 @@ struct StreamCopy {
             avformat_free_context(trial)
         }
         guard let stream = avformat_new_stream(trial, nil), let copy = stream.pointee.codecpar,
-            avcodec_parameters_copy(copy, parameters) >= 0
+            clibav_copy_parameters(copy, parameters) >= 0
         else { return false }
         copy.pointee.codec_tag = tag(parameters, trial)
         let ticks = parameters.pointee.sample_rate > 0 ? parameters.pointee.sample_rate : 1000

@@ -60,7 +60,7 @@ final class ADTSFrames: PacketConverter {
 
     func describe(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
         stream.pointee.time_base = self.stream.time_base
-        guard let target = stream.pointee.codecpar, avcodec_parameters_copy(target, self.stream.codecpar) >= 0,
+        guard let target = stream.pointee.codecpar, clibav_copy_parameters(target, self.stream.codecpar) >= 0,
             let memory = av_mallocz(configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
         else { return false }
         configuration.withUnsafeBytes {

@@ -96,7 +96,7 @@ package final class SoundEncoder {
 
     /// The rate of the codec that is the source's, or the next higher one, or its highest.
     private static func rate(_ wanted: Int32, _ encoder: UnsafePointer<AVCodec>) -> Int32 {
-        guard var next = encoder.pointee.supported_samplerates else { return wanted }
+        guard var next = clibav_sample_rates(encoder) else { return wanted }
         var rates: [Int32] = []
         while next.pointee != 0, rates.count < 64 {
             rates.append(next.pointee)

@@ -40,8 +40,8 @@ struct FirstFrame {
             av_packet_unref(packet)
             if case .frame = decoder.receive(frame) {
                 color = ColorDescription(frame.pointee)
-                isInterlaced = frame.pointee.interlaced_frame != 0
-                isTopFieldFirst = frame.pointee.top_field_first != 0
+                isInterlaced = clibav_is_interlaced(frame) != 0
+                isTopFieldFirst = clibav_is_top_field_first(frame) != 0
                 masteringDisplay = Self.sideData(
                     frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AVMasteringDisplayMetadata.self
                 ).flatMap(HDRStaticMetadata.bytes)

@@ -272,7 +272,7 @@ package final class LibAVSource: InputReader {
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let color = color(of: picture, isConverted: !isNative)
         let (pts, duration, isRepaired) = clock.stamp(
-            timestamp(of: picture), duration: picture.pkt_duration, index: report.frames)
+            timestamp(of: picture), duration: clibav_duration(frame), index: report.frames)
         let metadata = PictureMetadata(frame, hdr10Plus: packetMetadata?.take(pts: picture.pts))
         if metadata.isIncomplete { report.incompleteMetadata += 1 }
         guard let owner = PictureOwner(moving: frame, converter: converter) else {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// What differs between FFmpeg 5.1 (Debian 12) and 7.1 (Debian 13). The later fields are in terms of the version that has them.
+#ifndef CLIBAV_VERSIONS_H
+#define CLIBAV_VERSIONS_H
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/frame.h>
+
+/// Whether a picture is a key frame.
+static inline int clibav_is_key_frame(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT < AV_VERSION_INT(58, 7, 100)
+    return frame->key_frame != 0;
+#else
+    return (frame->flags & AV_FRAME_FLAG_KEY) != 0;
+#endif
+}
+
+/// Whether a picture is of two fields.
+static inline int clibav_is_interlaced(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT < AV_VERSION_INT(58, 7, 100)
+    return frame->interlaced_frame != 0;
+#else
+    return (frame->flags & AV_FRAME_FLAG_INTERLACED) != 0;
+#endif
+}
+
+/// Whether the top field of an interlaced picture is shown first.
+static inline int clibav_is_top_field_first(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT < AV_VERSION_INT(58, 7, 100)
+    return frame->top_field_first != 0;
+#else
+    return (frame->flags & AV_FRAME_FLAG_TOP_FIELD_FIRST) != 0;
+#endif
+}
+
+/// A frame's duration in units of its times; 0 where it is unknown.
+static inline int64_t clibav_duration(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_MAJOR < 58
+    return frame->pkt_duration;
+#else
+    return frame->duration;
+#endif
+}
+
+/// A stream's side data, and how many entries it has.
+static inline const AVPacketSideData *clibav_side_data(const AVStream *stream, int *count) {
+#if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(60, 30, 100)
+    *count = stream->nb_side_data;
+    return stream->side_data;
+#else
+    *count = stream->codecpar->nb_coded_side_data;
+    return stream->codecpar->coded_side_data;
+#endif
+}
+
+/// New side data of a stream, in the place of what it has of the type; NULL without memory.
+static inline uint8_t *clibav_new_side_data(AVStream *stream, enum AVPacketSideDataType type, size_t size) {
+#if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(60, 30, 100)
+    return av_stream_new_side_data(stream, type, size);
+#else
+    AVPacketSideData *data = av_packet_side_data_new(
+        &stream->codecpar->coded_side_data, &stream->codecpar->nb_coded_side_data, type, size, 0);
+    return data ? data->data : NULL;
+#endif
+}
+
+/// Copies a stream's parameters without its side data, which are a part of them since FFmpeg 6.1; returns 0 or an AVERROR.
+static inline int clibav_copy_parameters(AVCodecParameters *target, const AVCodecParameters *source) {
+    const int code = avcodec_parameters_copy(target, source);
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 30, 100)
+    if (code >= 0) av_packet_side_data_free(&target->coded_side_data, &target->nb_coded_side_data);
+#endif
+    return code;
+}
+
+/// An audio encoder's sample rates, ended by 0; NULL where it takes all.
+static inline const int *clibav_sample_rates(const AVCodec *codec) {
+#if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(61, 13, 100)
+    return codec->supported_samplerates;
+#else
+    const void *rates = NULL;
+    if (avcodec_get_supported_config(NULL, codec, AV_CODEC_CONFIG_SAMPLE_RATE, 0, &rates, NULL) < 0) return NULL;
+    return (const int *)rates;
+#endif
+}
+
+/// Allows libavcodec to call `get_buffer2` from its own threads, concurrently, as it always does since FFmpeg 6.0.
+static inline void clibav_thread_safe_callbacks(AVCodecContext *context) {
+#if LIBAVCODEC_VERSION_MAJOR < 60
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    context->thread_safe_callbacks = 1;
+#pragma GCC diagnostic pop
+#else
+    (void)context;
+#endif
+}
+
+#endif
