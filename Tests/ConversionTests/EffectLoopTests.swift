@@ -39,7 +39,7 @@ import Testing
 
     /// Powers that are computed as squares of others, and more pieces than a register of AVX2 and of AVX-512 holds.
     static let loopLists: [[String]] = [
-        ["cdl:power=6/.3/2.6"], [curve(9) { $0 * $0 }], [curve(16) { 2 * $0 }], ["cdl:power=.05/20/1.1,clamp=true"],
+        ["cdl:power=3/.3/2.6"], [curve(9) { $0 * $0 }], [curve(16) { 2 * $0 }], ["cdl:power=.05/20/1.1,clamp=true"],
     ]
 
     private static func curve(_ count: Int, _ function: (Double) -> Double) -> String {

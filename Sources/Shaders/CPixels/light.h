@@ -22,8 +22,11 @@ typedef struct {
 /// argument.
 static bool makes_light(const hwd_plan *plan) {
     const hwd_segments *decode = &plan->decode.segments;
-    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root && decode->rows <= LIGHT_ROWS
-        && (decode->squares == 0 || decode->squares == LIGHT_SQUARES) && decode->origin == LIGHT_ORIGIN;
+    // Loops with effects take any segments.
+    const bool is_usual = decode->rows <= LIGHT_ROWS && (decode->squares == 0 || decode->squares == LIGHT_SQUARES)
+        && decode->origin == LIGHT_ORIGIN;
+    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root
+        && (is_usual || plan->effect_count > 0);
     const bool is_bounded = plan->effect_count > 0 ? !plan->makes_alpha : plan->is_bounded;
     const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
         || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
@@ -121,18 +124,18 @@ INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd, bo
 #define SIDE_BY_SIDE(v) __asm__("" : "+v"(v[0]), "+v"(v[1]), "+v"(v[2]))
 
 /// Replaces three components by the curve's values.
-INLINE void polynomials(const hwd_segments *how, const segments *own, vf values[3]) {
+INLINE void polynomials(const hwd_segments *how, const segments *own, int rows, vf values[3]) {
     const vi rest = (1 << how->shift) - 1 + (vi){0};
     vi index[3];
     vf part[3];
     for (int i = 0; i < 3; i++) {
         index[i] = (vi)((vu)values[i] >> how->shift);
         part[i] = (vf)(((vi)values[i] & rest) | 0x3f800000) - how->origin;
-        values[i] = coefficient(own->rows[LIGHT_ROWS - 1], index[i]);
+        values[i] = coefficient(own->rows[rows - 1], index[i]);
     }
     SIDE_BY_SIDE(part);
 #pragma unroll
-    for (int power = LIGHT_ROWS - 2; power >= 0; power--) {
+    for (int power = rows - 2; power >= 0; power--) {
         for (int i = 0; i < 3; i++) values[i] = values[i] * part[i] + coefficient(own->rows[power], index[i]);
         SIDE_BY_SIDE(values);
     }
@@ -153,7 +156,7 @@ INLINE void read_light(
     for (int k = 0; k < 2; k++) {
         vf light[3];
         for (int i = 0; i < 3; i++) light[i] = bounded(decode, values[i][k]);
-        polynomials(decode, curve, light);
+        polynomials(decode, curve, form.has_effects ? POWERS : LIGHT_ROWS, light);
         both[k] = (pixels){.r = light[0], .g = light[1], .b = light[2], .a = splat(1)};
         transform(plan->colors, &both[k]);
         if (form.is_darkened) darken(plan->vignette, 2 * at + k, 2, own->y, &both[k]);
@@ -211,8 +214,10 @@ INLINE void convert_to_light(const line *shared, light_form form) {
     float *chroma[3];
     memcpy(chroma, shared->chroma, sizeof chroma);
     own.chroma = chroma;
-    plan.decode.segments.squares = form.is_squared ? LIGHT_SQUARES : 0;
-    plan.decode.segments.origin = LIGHT_ORIGIN;
+    if (!form.has_effects) {
+        plan.decode.segments.squares = form.is_squared ? LIGHT_SQUARES : 0;
+        plan.decode.segments.origin = LIGHT_ORIGIN;
+    }
     const segments curve = load_segments(&plan.decode);
     const size_t sample = form.words ? 2 : 1;
     int x = 0;
@@ -237,8 +242,7 @@ INLINE void convert_to_light(const line *shared, light_form form) {
 // Several functions each, because a vignette or effects that are asked for in the loop slow down the others.
 #define LINE(name, ...) \
     static void name(const line *own) { convert_to_light(own, (light_form){__VA_ARGS__}); } \
-    static void name##_darkened(const line *own) { convert_to_light(own, (light_form){.is_darkened = true, __VA_ARGS__}); } \
-    static void name##_with_effects(const line *own) { convert_to_light(own, (light_form){.has_effects = true, __VA_ARGS__}); }
+    static void name##_darkened(const line *own) { convert_to_light(own, (light_form){.is_darkened = true, __VA_ARGS__}); }
 LINE(bytes_to_light, .words = false)
 LINE(cosited_bytes_to_light, .is_cosited = true)
 LINE(bytes_to_squared_light, .is_squared = true)
@@ -249,15 +253,27 @@ LINE(words_to_squared_light, .words = true, .is_squared = true)
 LINE(cosited_words_to_squared_light, .words = true, .is_squared = true, .is_cosited = true)
 #undef LINE
 
+#define LINE(name, ...) \
+    static void name(const line *own) { convert_to_light(own, (light_form){.has_effects = true, __VA_ARGS__}); }
+LINE(bytes_with_effects, .words = false)
+LINE(cosited_bytes_with_effects, .is_cosited = true)
+LINE(words_with_effects, .words = true)
+LINE(cosited_words_with_effects, .words = true, .is_cosited = true)
+#undef LINE
+
 static convert_line *light_line_of(const hwd_plan *plan) {
-#define ALL(name) {name, name##_darkened, name##_with_effects}
-    static convert_line *const lines[2][2][2][3] = {
-        {{ALL(bytes_to_light), ALL(cosited_bytes_to_light)},
-         {ALL(bytes_to_squared_light), ALL(cosited_bytes_to_squared_light)}},
-        {{ALL(words_to_light), ALL(cosited_words_to_light)},
-         {ALL(words_to_squared_light), ALL(cosited_words_to_squared_light)}},
+#define BOTH(name) {name, name##_darkened}
+    static convert_line *const lines[2][2][2][2] = {
+        {{BOTH(bytes_to_light), BOTH(cosited_bytes_to_light)},
+         {BOTH(bytes_to_squared_light), BOTH(cosited_bytes_to_squared_light)}},
+        {{BOTH(words_to_light), BOTH(cosited_words_to_light)},
+         {BOTH(words_to_squared_light), BOTH(cosited_words_to_squared_light)}},
     };
-#undef ALL
+#undef BOTH
+    static convert_line *const with_effects[2][2] = {
+        {bytes_with_effects, cosited_bytes_with_effects}, {words_with_effects, cosited_words_with_effects},
+    };
     const bool is_cosited = plan->up_x[0] == 1 && plan->up_x[1] == 0.5f;
-    return lines[plan->source.words][plan->decode.segments.squares != 0][is_cosited][plan->effect_count > 0 ? 2 : plan->has_vignette];
+    if (plan->effect_count > 0) return with_effects[plan->source.words][is_cosited];
+    return lines[plan->source.words][plan->decode.segments.squares != 0][is_cosited][plan->has_vignette];
 }

@@ -122,10 +122,11 @@ extension hwd_power {
         while abs(exponent) / Double(1 << squares) > 2.5, squares < 8 { squares += 1 }
         let root = exponent / Double(1 << squares)
         self.exponent = Float(exponent)
-        Self.set(&low, (0..<16).map { exp2(root * Double($0)) })
-        Self.set(&high, (0..<16).map { exp2(root * Double(16 * $0 - 127)) })
-        // Biased exponents 88 … 151, 2^-39 … 2^24.
-        Self.set(&wrapped, (0..<8).map { exp2(root * Double(8 * ($0 < 3 ? $0 + 16 : $0 + 8) - 127)) })
+        func factor(_ biased: Int) -> Double { exp2(root * Double(biased - 127)) }
+        Self.set(&low, (0..<16).map { factor(127 + $0) })
+        Self.set(&high, (0..<16).map { factor(16 * $0) })
+        // Biased exponents 88 … 151 are 2^-39 … 2^24.
+        Self.set(&wrapped, [16, 17, 18, 11, 12, 13, 14, 15].map { factor(8 * $0) })
         Self.set(
             &factors,
             CurveFit.polynomial(degree: 5, from: -0.5, to: 0.5) { pow($0 + 1.5, root) })
