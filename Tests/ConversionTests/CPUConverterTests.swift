@@ -185,51 +185,6 @@ import Testing
         }
     }
 
-    /// A picture as it is written to memory of the alignment that stores past the caches need; gaps between rows included.
-    private static func written(_ picture: Picture, by converter: CPUConverter, _ target: ImageDescription) throws
-        -> [UInt8]
-    {
-        let sources = picture.planes.map { UnsafeMutableRawBufferPointer.copy($0) }
-        let stride = (8 * target.width / 64 + 2) * 64
-        let result = UnsafeMutableRawBufferPointer.allocate(byteCount: stride * target.height, alignment: 64)
-        defer { (sources + [result]).forEach { $0.deallocate() } }
-        result.initializeMemory(as: UInt8.self, repeating: 0xA5)
-        try converter.convert(
-            sources.indices.map { plane in
-                PlaneView(
-                    base: UnsafeRawPointer(try #require(sources[plane].baseAddress)),
-                    stride: picture.format.rowBytes(plane: plane, width: picture.width))
-            }, into: [MutablePlaneView(base: try #require(result.baseAddress), stride: stride)])
-        return Array(result)
-    }
-
-    @Test("stores past the caches write the same", arguments: [96, 93, 70, 21])
-    func pastTheCaches(width: Int) throws {
-        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
-        defer { hwd_assume_cache(0) }
-        for (format, signal, list) in [
-            (.p010, Self.pq, []), (.nv12, SignalDescription(), []), (.p010, Self.hlg, []),
-            (.p010, Self.pq, ["sepia"]),
-            (.nv12, SignalDescription(), ["key:color=1acc33", "despill"]), (.rgba16f, light, ["sepia"]),
-        ] as [(PixelFormat, SignalDescription, [String])] {
-            var options = ConversionOptions()
-            options.effects = Effects(list: try EffectList(texts: list, .call))
-            let conversion = Self.conversion(
-                format, signal, .rgba16f, light, width: width, height: 13, options: options)
-            let picture = Picture.any(conversion.source)
-            for level in Int32(0)...2 {
-                hwd_limit_instructions(level)
-                defer { hwd_limit_instructions(2) }
-                let results = try [1, 1 << 40].map { bytes in
-                    hwd_assume_cache(bytes)
-                    let converter = try CPUConverter(conversion, threads: 2)
-                    return try Self.written(picture, by: converter, conversion.target)
-                }
-                #expect(results[0] == results[1], "\(conversion), \(String(cString: hwd_instructions()))")
-            }
-        }
-    }
-
     @Test("large pictures, with several threads", arguments: [CPUConverterTests.pq, CPUConverterTests.hlg])
     func large(_ signal: SignalDescription) throws {
         let (width, height) = (1410, 751)

@@ -21,9 +21,6 @@ hwd_scaled_rows hwd_scaled_rows_avx2;
 hwd_scaled_rows hwd_scaled_rows_avx512;
 #endif
 
-/// Bytes of the last cache that processors share; 0 where it is unknown.
-size_t hwd_shared_cache(void);
-
 /// Work on rows first ..< end of a picture; returns false when memory runs out.
 typedef bool hwd_row_work(const void *context, int first, int end);
 

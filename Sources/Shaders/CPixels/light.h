@@ -104,7 +104,7 @@ enum { LATER_LOW = 1, FIRST_HIGH = 2 };
 #endif
 
 /// Writes pixels of even and of odd columns.
-INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd, bool is_streamed) {
+INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd) {
     const vh2 r = join(to_halves(even->r), to_halves(odd->r)), g = join(to_halves(even->g), to_halves(odd->g));
     const vh2 b = join(to_halves(even->b), to_halves(odd->b));
     vh2 a = (vh2){0} + 0x3C00;
@@ -116,7 +116,7 @@ INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd, bo
     all[LATER_LOW] = __builtin_shufflevector(rg[0], ba[0], LATER_COLUMNS);
     all[FIRST_HIGH] = __builtin_shufflevector(rg[1], ba[1], FIRST_COLUMNS);
     all[3] = __builtin_shufflevector(rg[1], ba[1], LATER_COLUMNS);
-    for (int i = 0; i < 4; i++) store_whole(to + i * sizeof(vi), all[i], is_streamed);
+    memcpy(to, all, sizeof all);
 }
 
 // Makes the compiler interleave the three components. Otherwise it computes them one after the other, and the dependent operations of
@@ -164,11 +164,10 @@ INLINE void read_light(
 }
 
 INLINE void convert_columns(
-    const line *own, const segments *curve, light_form form, int at, const uint8_t *from, uint8_t *to,
-    bool is_streamed) {
+    const line *own, const segments *curve, light_form form, int at, const uint8_t *from, uint8_t *to) {
     pixels both[2];
     read_light(own, curve, form, at, from, both);
-    write_columns(to, &both[0], &both[1], is_streamed);
+    write_columns(to, &both[0], &both[1]);
 }
 
 INLINE void limit_to_halves(pixels *p) {
@@ -200,9 +199,9 @@ INLINE void convert_stretch_of_light(const line *own, const segments *curve, lig
         apply_effect(&own->plan->effects[i], all, count, x, own->y, true);
     for (int i = 0; i < count; i++) limit_to_halves(&all[i]);
     for (int i = 0; i < whole_count; i++)
-        write_columns(to + 8 * (size_t)(i * 2 * WIDTH), all + 2 * i, all + 2 * i + 1, own->is_streamed);
+        write_columns(to + 8 * (size_t)(i * 2 * WIDTH), all + 2 * i, all + 2 * i + 1);
     if (rest == 0) return;
-    write_columns(converted, all + 2 * whole_count, all + 2 * whole_count + 1, false);
+    write_columns(converted, all + 2 * whole_count, all + 2 * whole_count + 1);
     memcpy(to + 8 * (size_t)(left - rest), converted, 8 * (size_t)rest);
 }
 
@@ -230,12 +229,12 @@ INLINE void convert_to_light(const line *shared, light_form form) {
     }
     for (; x + 2 * WIDTH <= plan.width; x += 2 * WIDTH)
         convert_columns(
-            &own, &curve, form, x / 2, own.from[0] + sample * (size_t)x, own.to[0] + 8 * (size_t)x, own.is_streamed);
+            &own, &curve, form, x / 2, own.from[0] + sample * (size_t)x, own.to[0] + 8 * (size_t)x);
     if (x == plan.width) return;
     // The last pixels are converted in buffers, because whole vectors would reach beyond the rows.
     uint8_t from[2 * 2 * WIDTH] = {0}, to[8 * 2 * WIDTH];
     memcpy(from, own.from[0] + sample * (size_t)x, sample * (size_t)(plan.width - x));
-    convert_columns(&own, &curve, form, x / 2, from, to, false);
+    convert_columns(&own, &curve, form, x / 2, from, to);
     memcpy(own.to[0] + 8 * (size_t)x, to, 8 * (size_t)(plan.width - x));
 }
 

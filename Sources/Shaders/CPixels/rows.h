@@ -109,7 +109,6 @@ typedef struct {
     bool is_own;     // in this share; otherwise only chroma is kept
     bool is_opaque;  // the source has no alpha
     bool is_bounded; // half floats cannot overflow
-    bool is_streamed; // whole vectors of half floats are stored past the caches
     int orders;      // of the mapping's regressions
 } line;
 
@@ -272,14 +271,6 @@ static bool allocate(const hwd_plan *plan, buffers *to, float **memory) {
     return true;
 }
 
-/// Whether a target of half floats is larger than the caches, so that its rows would be read before they are overwritten, and be
-/// written back before anyone reads them.
-static bool outgrows_cache(const hwd_plan *plan, const hwd_mutable_plane *target) {
-    const size_t cache = hwd_shared_cache();
-    const bool is_aligned = (((uintptr_t)target->base | target->stride) & 63) == 0;
-    return plan->target.form == HWD_HALVES && is_aligned && cache > 0 && target->stride * (size_t)plan->height > cache;
-}
-
 bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end) {
     if (first >= end) return true;
     buffers to;
@@ -303,7 +294,6 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     const int from_alpha = plan->source.interleaved ? 2 : 3, to_alpha = plan->target.interleaved ? 2 : 3;
     own.is_opaque = (plan->source.form == HWD_YCBCR ? !plan->source.alpha : plan->source.opaque) && !plan->makes_alpha;
     own.orders = plan->mapping ? orders_of(plan->mapping) : 0;
-    own.is_streamed = LEVEL > 0 && outgrows_cache(plan, target);
     int pair = first / 2;
     for (int y = start; y < stop && y < plan->height; y++) {
         if (plan->source.form == HWD_YCBCR) own.chroma = blend_chroma(plan, to_rgb, source, y, &to);
@@ -320,10 +310,6 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
         while (2 * pair < end && y >= clamp_row(2 * pair + last_tap, plan->height))
             write_chroma(plan, target, pair++, &to);
     }
-#if LEVEL > 0
-    // Another thread may read the rows next.
-    if (own.is_streamed) _mm_sfence();
-#endif
     free(memory);
     return true;
 }

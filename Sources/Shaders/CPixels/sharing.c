@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 /// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
 static const long minimum_share = 256 * 1024;
@@ -41,20 +40,6 @@ int hwd_level(void) {
 void hwd_limit_instructions(int level) { limit = level; }
 
 const char *hwd_instructions(void) { return names[hwd_level()]; }
-
-/// Bytes; -1 before the machine is asked, which takes a while in a virtual machine.
-static _Atomic long cache = -1;
-
-void hwd_assume_cache(size_t bytes) { cache = bytes > 0 ? (long)bytes : -1; }
-
-size_t hwd_shared_cache(void) {
-    long size = cache;
-    if (size < 0) {
-        size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        cache = size = size > 0 ? size : 0;
-    }
-    return (size_t)size;
-}
 
 int hwd_processors(void) {
     cpu_set_t set;

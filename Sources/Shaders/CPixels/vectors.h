@@ -154,20 +154,6 @@ INLINE void store_words(uint8_t *at, vi values, int left, int shift) {
     else memcpy(at, &samples, 2 * (size_t)left);
 }
 
-/// Stores a vector; where `is_streamed` past the caches, at an address of its alignment.
-INLINE void store_whole(uint8_t *at, vi x, bool is_streamed) {
-#if LEVEL == 2
-    if (is_streamed) _mm512_stream_si512((__m512i *)at, (__m512i)x);
-    else memcpy(at, &x, sizeof x);
-#elif LEVEL == 1
-    if (is_streamed) _mm256_stream_si256((__m256i *)at, (__m256i)x);
-    else memcpy(at, &x, sizeof x);
-#else
-    (void)is_streamed;
-    memcpy(at, &x, sizeof x);
-#endif
-}
-
 INLINE vf load(const float *at) {
     vf x;
     memcpy(&x, at, sizeof x);

@@ -101,10 +101,5 @@ INLINE void write_halves(const line *own, int x, int left, const pixels *p) {
     const vh a = own->is_opaque ? (vh){0} + 0x3C00 : to_halves(p->a);
     const vi rg = (vi)__builtin_shufflevector(r, g, ALL_PAIRS), ba = (vi)__builtin_shufflevector(b, a, ALL_PAIRS);
     const vi both[2] = {__builtin_shufflevector(rg, ba, LOW_PAIRS), __builtin_shufflevector(rg, ba, HIGH_PAIRS)};
-    uint8_t *to = own->to[0] + 8 * (size_t)x;
-    if (left < WIDTH) {
-        memcpy(to, both, 8 * (size_t)left);
-        return;
-    }
-    for (int i = 0; i < 2; i++) store_whole(to + i * sizeof(vi), both[i], own->is_streamed);
+    memcpy(own->to[0] + 8 * (size_t)x, both, 8 * (size_t)at_hand(left));
 }

@@ -292,9 +292,6 @@ int hwd_level(void);
 /// The instruction set in use: "AVX-512", "AVX2" or "baseline".
 const char *hwd_instructions(void);
 
-/// Sets the size of the last cache, beyond which a picture is stored past the caches; 0 asks the machine. For tests.
-void hwd_assume_cache(size_t bytes);
-
 /// Restricts the instruction set to a level (0 baseline, 1 AVX2, 2 AVX-512) that the machine supports; for tests.
 void hwd_limit_instructions(int level);
 
