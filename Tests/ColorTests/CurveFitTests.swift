@@ -50,6 +50,20 @@ import Testing
         }
     }
 
+    @Test("PQ's light is precise enough for effects that multiply its errors", arguments: [false, true])
+    func lightForEffects(isAVX2: Bool) throws {
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: ["cdl:power=1.25/1.1/0.8"], .call))
+        let plan = try Self.plan((.p010, .pq), (.rgba16f, .linear), options)
+        let fit = try #require(plan.forwardFit(isAVX2 ? CurveFit.Form.stepsOf8 : CurveFit.Form.stepsOf32))
+        #expect(plan.effectGain >= 16)
+        for place in Self.places(to: 1) {
+            let exact = plan.forwardScale * TransferFunction.pq.decode(place)
+            let unit = max(exact * 0x1p-11, 0x1p-24 / plan.effectGain)
+            #expect(abs(Self.value(fit, place) - exact) <= unit / 8, "at \(place)")
+        }
+    }
+
     @Test("codes are within a twentieth", arguments: CurveFitTests.curves)
     func codes(_ transfer: TransferFunction) throws {
         let plan = try Self.plan((.rgba16f, .linear), (.p010, transfer))

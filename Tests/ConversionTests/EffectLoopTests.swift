@@ -37,6 +37,16 @@ import Testing
         ["cdl:slope=.9,offset=-.02/.03/0,sat=1.3", "exposure:ev=-.5"],
     ]
 
+    /// Powers that are computed as squares of others, and more pieces than a register of AVX2 and of AVX-512 holds.
+    static let loopLists: [[String]] = [
+        ["cdl:power=3/.3/2.6"], [curve(9) { $0 * $0 }], [curve(16) { 2 * $0 }], ["cdl:power=.05/20/1.1,clamp=true"],
+    ]
+
+    private static func curve(_ count: Int, _ function: (Double) -> Double) -> String {
+        let points = (0..<count).map { Double($0) / 4 }
+        return "curve:points=" + points.map { "\($0)/\(function($0))" }.joined(separator: "/")
+    }
+
     /// Those for video: a key, and a table in a coding that is steep near black, multiply what rounding leaves of a component
     /// that is 0.
     static let videoLists = lists.filter { !$0.contains { text in steep.contains { text.hasPrefix($0) } } }
@@ -56,11 +66,13 @@ import Testing
         return try [text, line].map { try CubeTable(text: Array($0.utf8)) }
     }
 
-    @Test("random pixels from half floats, as straight and as premultiplied", arguments: lists.indices)
+    @Test(
+        "random pixels from half floats, as straight and as premultiplied", arguments: (lists + loopLists).indices)
     func halves(index: Int) throws {
         let light = SignalDescription(primaries: .displayP3, transfer: .linear)
         var options = ConversionOptions()
-        options.effects = Effects(list: try EffectList(texts: Self.lists[index], .call), tables: try Self.tables())
+        let list = (Self.lists + Self.loopLists)[index]
+        options.effects = Effects(list: try EffectList(texts: list, .call), tables: try Self.tables())
         for alpha in [AlphaMode.straight, .premultiplied] {
             try CPUConverterTests.check(
                 CPUConverterTests.conversion(

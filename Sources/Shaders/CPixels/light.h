@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Converts Y'CbCr to half floats of linear light where only matrices and one curve by segments are applied. Even and odd columns
+// Converts Y'CbCr to half floats of linear light where only matrices, one curve by segments and effects are applied. Even and odd columns
 // are kept in separate vectors, so that interpolating chroma needs no shuffles. Included by rows.h for AVX2 and AVX-512.
 
 // The most rows of coefficients of a curve, the squarings of a curve that is squared, and the origin of its variable.
@@ -15,19 +15,24 @@ typedef struct {
     bool is_squared; // the curve's value is squared LIGHT_SQUARES times
     bool is_cosited; // chroma samples are at even columns
     bool is_darkened;  // by a vignette
+    bool has_effects;
 } light_form;
 
-/// Whether only matrices and one curve by segments separate Y'CbCr from light. `clips_source` does not matter: the curve clamps its
+/// Whether only matrices, one curve by segments and effects that keep pixels opaque separate Y'CbCr from light. `clips_source` does not matter: the curve clamps its
 /// argument.
 static bool makes_light(const hwd_plan *plan) {
     const hwd_segments *decode = &plan->decode.segments;
-    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root && decode->rows <= LIGHT_ROWS
-        && (decode->squares == 0 || decode->squares == LIGHT_SQUARES) && decode->origin == LIGHT_ORIGIN;
-    const bool has_more = plan->effect_count > 0 || plan->divides || plan->multiplies || plan->mapping || plan->clips_target
+    // Loops with effects take any segments.
+    const bool is_usual = decode->rows <= LIGHT_ROWS && (decode->squares == 0 || decode->squares == LIGHT_SQUARES)
+        && decode->origin == LIGHT_ORIGIN;
+    const bool decodes = has_segments(&plan->decode) && !plan->decode.odd && !decode->root
+        && (is_usual || plan->effect_count > 0);
+    const bool is_bounded = plan->effect_count > 0 ? !plan->makes_alpha : plan->is_bounded;
+    const bool has_more = plan->divides || plan->multiplies || plan->mapping || plan->clips_target
         || !is_identity(&plan->gain.curve) || !is_identity(&plan->tone.curve)
         || !is_identity(&plan->inverse_gain.curve) || !is_identity(&plan->encode);
     return plan->source.form == HWD_YCBCR && plan->target.form == HWD_HALVES && !plan->source.alpha
-        && plan->converts && plan->is_bounded && decodes && !has_more;
+        && plan->converts && is_bounded && decodes && !has_more;
 }
 
 /// Bits of a sample. They become the upper bits of a mantissa, so that a code is read as 1 + code / 2^bits.
@@ -119,18 +124,18 @@ INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd) {
 #define SIDE_BY_SIDE(v) __asm__("" : "+v"(v[0]), "+v"(v[1]), "+v"(v[2]))
 
 /// Replaces three components by the curve's values.
-INLINE void polynomials(const hwd_segments *how, const segments *own, vf values[3]) {
+INLINE void polynomials(const hwd_segments *how, const segments *own, int rows, vf values[3]) {
     const vi rest = (1 << how->shift) - 1 + (vi){0};
     vi index[3];
     vf part[3];
     for (int i = 0; i < 3; i++) {
         index[i] = (vi)((vu)values[i] >> how->shift);
         part[i] = (vf)(((vi)values[i] & rest) | 0x3f800000) - how->origin;
-        values[i] = coefficient(own->rows[LIGHT_ROWS - 1], index[i]);
+        values[i] = coefficient(own->rows[rows - 1], index[i]);
     }
     SIDE_BY_SIDE(part);
 #pragma unroll
-    for (int power = LIGHT_ROWS - 2; power >= 0; power--) {
+    for (int power = rows - 2; power >= 0; power--) {
         for (int i = 0; i < 3; i++) values[i] = values[i] * part[i] + coefficient(own->rows[power], index[i]);
         SIDE_BY_SIDE(values);
     }
@@ -139,25 +144,65 @@ INLINE void polynomials(const hwd_segments *how, const segments *own, vf values[
         for (int i = 0; i < 3; i++) values[i] *= values[i];
 }
 
-/// Converts 2 WIDTH pixels; `at` is their first sample of chroma.
-INLINE void convert_columns(
-    const line *own, const segments *curve, light_form form, int at, const uint8_t *from, uint8_t *to) {
+/// Reads 2 WIDTH pixels as light, at even and at odd columns; `at` is their first sample of chroma.
+INLINE void read_light(
+    const line *own, const segments *curve, light_form form, int at, const uint8_t *from, pixels both[2]) {
     const hwd_plan *plan = own->plan;
     const hwd_segments *decode = &plan->decode.segments;
     vf luma[2], values[3][2];
     read_luma(form, own, from, luma);
     for (int i = 0; i < 3; i++) read_columns(form, luma, own->chroma[i] + at, plan->up_x, values[i]);
-    pixels both[2];
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         vf light[3];
         for (int i = 0; i < 3; i++) light[i] = bounded(decode, values[i][k]);
-        polynomials(decode, curve, light);
-        both[k] = (pixels){.r = light[0], .g = light[1], .b = light[2]};
+        polynomials(decode, curve, form.has_effects ? POWERS : LIGHT_ROWS, light);
+        both[k] = (pixels){.r = light[0], .g = light[1], .b = light[2], .a = splat(1)};
         transform(plan->colors, &both[k]);
         if (form.is_darkened) darken(plan->vignette, 2 * at + k, 2, own->y, &both[k]);
     }
+}
+
+INLINE void convert_columns(
+    const line *own, const segments *curve, light_form form, int at, const uint8_t *from, uint8_t *to) {
+    pixels both[2];
+    read_light(own, curve, form, at, from, both);
     write_columns(to, &both[0], &both[1]);
+}
+
+INLINE void limit_to_halves(pixels *p) {
+    const vf least = splat(-65504), most = splat(65504);
+    p->r = at_most(at_least(p->r, least), most);
+    p->g = at_most(at_least(p->g, least), most);
+    p->b = at_most(at_least(p->b, least), most);
+}
+
+/// Converts `left` pixels from column x on, with effects, which pass over all of them.
+INLINE void convert_stretch_of_light(const line *own, const segments *curve, light_form form, int x, int left) {
+    const size_t sample = form.words ? 2 : 1;
+    const uint8_t *from = own->from[0] + sample * (size_t)x;
+    uint8_t *to = own->to[0] + 8 * (size_t)x;
+    pixels all[EFFECT_STRETCH];
+    // Whole vectors would reach beyond the rows.
+    const int whole_count = left / (2 * WIDTH), rest = left % (2 * WIDTH);
+    uint8_t last[2 * 2 * WIDTH] = {0}, converted[8 * 2 * WIDTH];
+    for (int i = 0; i < whole_count; i++)
+        read_light(own, curve, form, x / 2 + i * WIDTH, from + sample * (size_t)(i * 2 * WIDTH), all + 2 * i);
+    if (rest > 0) {
+        memcpy(last, from + sample * (size_t)(left - rest), sample * (size_t)rest);
+        read_light(own, curve, form, x / 2 + whole_count * WIDTH, last, all + 2 * whole_count);
+    }
+    const int count = 2 * (whole_count + (rest > 0));
+    const float *vignette = own->plan->vignette;
+    for (int i = 0; i < count && own->plan->has_vignette; i++) darken_vector(vignette, x, i, own->y, true, &all[i]);
+    for (int i = 0; i < own->plan->effect_count; i++)
+        apply_effect(&own->plan->effects[i], all, count, x, own->y, true);
+    for (int i = 0; i < count; i++) limit_to_halves(&all[i]);
+    for (int i = 0; i < whole_count; i++)
+        write_columns(to + 8 * (size_t)(i * 2 * WIDTH), all + 2 * i, all + 2 * i + 1);
+    if (rest == 0) return;
+    write_columns(converted, all + 2 * whole_count, all + 2 * whole_count + 1);
+    memcpy(to + 8 * (size_t)(left - rest), converted, 8 * (size_t)rest);
 }
 
 INLINE void convert_to_light(const line *shared, light_form form) {
@@ -168,13 +213,23 @@ INLINE void convert_to_light(const line *shared, light_form form) {
     float *chroma[3];
     memcpy(chroma, shared->chroma, sizeof chroma);
     own.chroma = chroma;
-    plan.decode.segments.squares = form.is_squared ? LIGHT_SQUARES : 0;
-    plan.decode.segments.origin = LIGHT_ORIGIN;
+    if (!form.has_effects) {
+        plan.decode.segments.squares = form.is_squared ? LIGHT_SQUARES : 0;
+        plan.decode.segments.origin = LIGHT_ORIGIN;
+    }
     const segments curve = load_segments(&plan.decode);
     const size_t sample = form.words ? 2 : 1;
     int x = 0;
+    if (form.has_effects) {
+        for (; x < plan.width; x += EFFECT_STRETCH * WIDTH) {
+            const int left = plan.width - x, most = EFFECT_STRETCH * WIDTH;
+            convert_stretch_of_light(&own, &curve, form, x, left < most ? left : most);
+        }
+        return;
+    }
     for (; x + 2 * WIDTH <= plan.width; x += 2 * WIDTH)
-        convert_columns(&own, &curve, form, x / 2, own.from[0] + sample * (size_t)x, own.to[0] + 8 * (size_t)x);
+        convert_columns(
+            &own, &curve, form, x / 2, own.from[0] + sample * (size_t)x, own.to[0] + 8 * (size_t)x);
     if (x == plan.width) return;
     // The last pixels are converted in buffers, because whole vectors would reach beyond the rows.
     uint8_t from[2 * 2 * WIDTH] = {0}, to[8 * 2 * WIDTH];
@@ -183,7 +238,7 @@ INLINE void convert_to_light(const line *shared, light_form form) {
     memcpy(own.to[0] + 8 * (size_t)x, to, 8 * (size_t)(plan.width - x));
 }
 
-// Two functions each, because a vignette that is asked for in the loop slows down the others.
+// Several functions each, because a vignette or effects that are asked for in the loop slow down the others.
 #define LINE(name, ...) \
     static void name(const line *own) { convert_to_light(own, (light_form){__VA_ARGS__}); } \
     static void name##_darkened(const line *own) { convert_to_light(own, (light_form){.is_darkened = true, __VA_ARGS__}); }
@@ -197,6 +252,14 @@ LINE(words_to_squared_light, .words = true, .is_squared = true)
 LINE(cosited_words_to_squared_light, .words = true, .is_squared = true, .is_cosited = true)
 #undef LINE
 
+#define LINE(name, ...) \
+    static void name(const line *own) { convert_to_light(own, (light_form){.has_effects = true, __VA_ARGS__}); }
+LINE(bytes_with_effects, .words = false)
+LINE(cosited_bytes_with_effects, .is_cosited = true)
+LINE(words_with_effects, .words = true)
+LINE(cosited_words_with_effects, .words = true, .is_cosited = true)
+#undef LINE
+
 static convert_line *light_line_of(const hwd_plan *plan) {
 #define BOTH(name) {name, name##_darkened}
     static convert_line *const lines[2][2][2][2] = {
@@ -206,6 +269,10 @@ static convert_line *light_line_of(const hwd_plan *plan) {
          {BOTH(words_to_squared_light), BOTH(cosited_words_to_squared_light)}},
     };
 #undef BOTH
+    static convert_line *const with_effects[2][2] = {
+        {bytes_with_effects, cosited_bytes_with_effects}, {words_with_effects, cosited_words_with_effects},
+    };
     const bool is_cosited = plan->up_x[0] == 1 && plan->up_x[1] == 0.5f;
+    if (plan->effect_count > 0) return with_effects[plan->source.words][is_cosited];
     return lines[plan->source.words][plan->decode.segments.squares != 0][is_cosited][plan->has_vignette];
 }

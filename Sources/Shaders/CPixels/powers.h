@@ -32,17 +32,46 @@ INLINE vf exp2_of(vf x) {
 /// A power of a positive number; of any other it is that of the smallest normal number.
 INLINE vf power_of(vf x, float exponent) { return exp2_of(log2_of(at_least(x, splat(0x1p-126f))) * exponent); }
 
+/// The power of a positive number; of 0 it is 0 or as small as the table's.
+INLINE vf raised(const hwd_power *power, vf x) {
+#if LEVEL == 0
+    return power_of(x, power->exponent);
+#else
+    // 0 is read as 2^-127 by AVX-512.
+    const vf mantissa = (vf)(((vi)x & 0x7fffff) | 0x3f800000) - 1.5f;
+    vf value = mantissa * power->factors[5] + power->factors[4];
+#pragma unroll
+    for (int i = 3; i >= 0; i--) value = value * mantissa + power->factors[i];
+#if LEVEL == 2
+    value *= (vf)_mm512_permutexvar_ps((__m512i)((vu)x >> 23), _mm512_loadu_ps(power->low));
+    value *= (vf)_mm512_permutexvar_ps((__m512i)((vu)x >> 27), _mm512_loadu_ps(power->high));
+#else
+    const vi is_positive = x > splat(0);
+    const vu bits = (vu)at_most(at_least(x, splat(0x1p-39f)), splat(0x1.fffffep24f));
+    value *= (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(power->low), (__m256i)(bits >> 23));
+    value *= (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(power->wrapped), (__m256i)(bits >> 26));
+    value = (vf)(is_positive & (vi)value);
+#endif
+    for (int i = 0; i < power->squares; i++) value *= value;
+    // Sums of two must not be infinite.
+    return at_most(value, splat(0x1p120f));
+#endif
+}
+
 INLINE vf magnitude(vf x) { return (vf)((vi)x & 0x7fffffff); }
 INLINE vf with_sign(vf x, vf sign) { return (vf)((vi)x | ((vi)sign & (int32_t)0x80000000)); }
 
-INLINE vf encode_srgb(vf x) {
+/// The power is 1 / 2.4.
+INLINE vf encode_srgb(const hwd_power *power, vf x) {
     const vf a = magnitude(x);
-    return with_sign(choose(a <= 0.0031308f, a * 12.92f, power_of(a, 1 / 2.4f) * 1.055f - 0.055f), x);
+    return with_sign(choose(a <= 0.0031308f, a * 12.92f, raised(power, a) * 1.055f - 0.055f), x);
 }
 
-INLINE vf decode_srgb(vf x) {
+/// The power is 2.4.
+INLINE vf decode_srgb(const hwd_power *power, vf x) {
     const vf a = magnitude(x);
-    return with_sign(choose(a <= 0.04045f, a * (1 / 12.92f), power_of((a + 0.055f) * (1 / 1.055f), 2.4f)), x);
+    const vf high = raised(power, (a + 0.055f) * (1 / 1.055f));
+    return with_sign(choose(a <= 0.04045f, a * (1 / 12.92f), high), x);
 }
 
 // BT.2100 table 4.
@@ -52,15 +81,20 @@ INLINE vf decode_srgb(vf x) {
 #define PQ_C2 18.8515625f
 #define PQ_C3 18.6875f
 
-INLINE vf encode_pq(vf x, float white) {
-    const vf p = power_of(magnitude(x) * white, PQ_M1);
-    return with_sign(power_of((PQ_C1 + PQ_C2 * p) / (1 + PQ_C3 * p), PQ_M2), x);
+INLINE vf encode_pq(const hwd_coding *coding, vf x) {
+    const vf p = raised(&coding->encode, magnitude(x) * coding->white);
+    // The logarithm of (c1 + c2 p) / (1 + c3 p), 0.83 … 1.01, is 2 artanh s.
+    const vf s = (p * (PQ_C2 - PQ_C3) + (PQ_C1 - 1)) * reciprocal(p * (PQ_C2 + PQ_C3) + (PQ_C1 + 1)), q = s * s;
+    // 2 m2 / ln 2 · artanh s
+    const vf sum = ((q * (1 / 7.f) + 1 / 5.f) * q + 1 / 3.f) * q + 1;
+    return with_sign(exp2_of(sum * (s * (PQ_M2 * 2.88539008f))), x);
 }
 
-INLINE vf decode_pq(vf x, float white) {
-    const vf p = power_of(at_most(magnitude(x), splat(1)), 1 / PQ_M2);
+INLINE vf decode_pq(const hwd_coding *coding, vf x) {
+    const vf a = at_most(magnitude(x), splat(1));
+    const vf p = power_of(a, 1 / PQ_M2);
     const vf light = power_of(at_least(p - PQ_C1, splat(0)) / (PQ_C2 - PQ_C3 * p), 1 / PQ_M1);
-    return with_sign(light * (1 / white), x);
+    return with_sign(light * (1 / coding->white), x);
 }
 
 // BT.2100 table 5; codes above the limit are read like it.
@@ -71,7 +105,7 @@ INLINE vf decode_pq(vf x, float white) {
 
 INLINE vf encode_hlg(vf x) {
     const vf a = magnitude(x);
-    const vf low = power_of(a * 3, 0.5f);
+    const vf low = square_root(a * 3);
     const vf high = log2_of(at_least(a * 12 - HLG_B, splat(0x1p-126f))) * (HLG_A * 0.69314718f) + HLG_C;
     return with_sign(choose(a <= 1 / 12.f, low, high), x);
 }
@@ -93,54 +127,49 @@ INLINE vf decode_acescct(vf x) {
 }
 
 #define EACH(p, f) (p)->r = f((p)->r), (p)->g = f((p)->g), (p)->b = f((p)->b)
-#define EACH_WITH(p, f, value) (p)->r = f((p)->r, value), (p)->g = f((p)->g, value), (p)->b = f((p)->b, value)
+#define EACH_BY(p, f, by) (p)->r = f(by, (p)->r), (p)->g = f(by, (p)->g), (p)->b = f(by, (p)->b)
 
 INLINE vf weigh(const float *weights, const pixels *p) {
     return weights[0] * p->r + (weights[1] * p->g + weights[2] * p->b);
 }
 
-/// Multiplies by factor · luminance ^ exponent; by 0 where there is no luminance.
-INLINE void amplify_by_power(const float *weights, float factor, float exponent, pixels *p) {
+INLINE vf raised_with_sign(const hwd_power *power, vf x) { return with_sign(raised(power, magnitude(x)), x); }
+
+/// Multiplies by factor · a power of luminance; by 0 where there is no luminance.
+INLINE void amplify_by_power(const float *weights, float factor, const hwd_power *power, pixels *p) {
     const vf luminance = weigh(weights, p);
-    const vf gain = (vf)((vi)(power_of(luminance, exponent) * factor) & (luminance > splat(0)));
+    const vf gain = (vf)((vi)(raised(power, luminance) * factor) & (luminance > splat(0)));
     p->r *= gain, p->g *= gain, p->b *= gain;
 }
 
 static void encode_light(const hwd_coding *coding, pixels *p) {
     switch (coding->space) {
     case HWD_LINEAR: break;
-    case HWD_SRGB: EACH(p, encode_srgb); break;
-    case HWD_GAMMA24:
-        p->r = with_sign(power_of(magnitude(p->r), 1 / 2.4f), p->r);
-        p->g = with_sign(power_of(magnitude(p->g), 1 / 2.4f), p->g);
-        p->b = with_sign(power_of(magnitude(p->b), 1 / 2.4f), p->b);
-        break;
-    case HWD_PQ: EACH_WITH(p, encode_pq, coding->white); break;
-    case HWD_HLG: {
+    case HWD_SRGB: EACH_BY(p, encode_srgb, &coding->encode); break;
+    case HWD_GAMMA24: EACH_BY(p, raised_with_sign, &coding->encode); break;
+    case HWD_PQ: EACH_BY(p, encode_pq, coding); break;
+    case HWD_HLG:
         // (light / peak) of luminance^((1 − γ) / γ): the inverse OOTF.
-        const float exponent = (1 - coding->gamma) / coding->gamma;
         p->r *= 1 / coding->peak, p->g *= 1 / coding->peak, p->b *= 1 / coding->peak;
-        amplify_by_power(coding->weights, 1, exponent, p);
+        amplify_by_power(coding->weights, 1, &coding->encode, p);
         EACH(p, encode_hlg);
         break;
-    }
     case HWD_ACESCCT: EACH(p, encode_acescct); break;
     }
 }
 
-static void decode_light(const hwd_coding *coding, pixels *p) {
+static void decode_light(const hwd_coding *coding, const segments *to_light, pixels *p) {
     switch (coding->space) {
     case HWD_LINEAR: break;
-    case HWD_SRGB: EACH(p, decode_srgb); break;
-    case HWD_GAMMA24:
-        p->r = with_sign(power_of(magnitude(p->r), 2.4f), p->r);
-        p->g = with_sign(power_of(magnitude(p->g), 2.4f), p->g);
-        p->b = with_sign(power_of(magnitude(p->b), 2.4f), p->b);
+    case HWD_SRGB: EACH_BY(p, decode_srgb, &coding->decode); break;
+    case HWD_GAMMA24: EACH_BY(p, raised_with_sign, &coding->decode); break;
+    case HWD_PQ:
+        if (has_segments(&coding->to_light)) apply_three(&coding->to_light, to_light, p);
+        else EACH_BY(p, decode_pq, coding);
         break;
-    case HWD_PQ: EACH_WITH(p, decode_pq, coding->white); break;
     case HWD_HLG:
         EACH(p, decode_hlg);
-        amplify_by_power(coding->weights, coding->peak, coding->gamma - 1, p);
+        amplify_by_power(coding->weights, coding->peak, &coding->decode, p);
         break;
     case HWD_ACESCCT: EACH(p, decode_acescct); break;
     }

@@ -172,7 +172,7 @@ __attribute__((noinline)) static void convert_effects_of(const hwd_plan *shared,
         convert_to_colors(&plan, &curves, x + i * WIDTH, y, &p);
         all[i] = p;
     }
-    for (int i = 0; i < plan.effect_count; i++) apply_effect(&plan.effects[i], all, count, x, y);
+    for (int i = 0; i < plan.effect_count; i++) apply_effect(&plan.effects[i], all, count, x, y, false);
     for (int i = 0; i < count; i++) {
         pixels p = all[i];
         convert_from_colors(&plan, &curves, &p);

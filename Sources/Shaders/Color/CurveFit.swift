@@ -154,28 +154,11 @@ private struct Segment {
 
     /// The coefficients of the polynomial through the Chebyshev nodes.
     func interpolate(_ form: CurveFit.Form, _ function: (Double) -> Double) -> [Float] {
-        let count = form.degree + 1
-        var (places, values): ([Double], [Double]) = ([], [])
-        for index in 0..<count {
-            let node = 0.5 - 0.5 * cos(.pi * (Double(index) + 0.5) / Double(count))
+        let nodes = CurveFit.nodes(form.degree + 1).map { node in
             let y = from + (to - from) * pow(node, form.nodeExponent)
-            places.append(variable(y))
-            values.append(function(y))
+            return (place: variable(y), value: function(y))
         }
-        // Newton's divided differences, then powers of the variable.
-        for order in 1..<count {
-            for index in stride(from: count - 1, through: order, by: -1) {
-                values[index] = (values[index] - values[index - 1]) / (places[index] - places[index - order])
-            }
-        }
-        var factors = [Double](repeating: 0, count: count)
-        for index in stride(from: count - 1, through: 0, by: -1) {
-            for power in stride(from: count - 1, to: 0, by: -1) {
-                factors[power] = factors[power - 1] - places[index] * factors[power]
-            }
-            factors[0] = values[index] - places[index] * factors[0]
-        }
-        return factors.map { Float($0) }
+        return CurveFit.polynomial(through: nodes).map { Float($0) }
     }
 
     /// The largest error at points that are closer together where the segment begins, in multiples of what is allowed there.
@@ -203,6 +186,55 @@ private struct Segment {
 }
 
 extension CurveFit {
+    /// Chebyshev nodes of the interval 0 … 1.
+    fileprivate static func nodes(_ count: Int) -> [Double] {
+        (0..<count).map { 0.5 - 0.5 * cos(.pi * (Double($0) + 0.5) / Double(count)) }
+    }
+
+    /// The coefficients of the polynomial through some points, constants first.
+    fileprivate static func polynomial(through nodes: [(place: Double, value: Double)]) -> [Double] {
+        let (count, places) = (nodes.count, nodes.map(\.place))
+        var values = nodes.map(\.value)
+        // Newton's divided differences, then powers of the variable.
+        for order in 1..<count {
+            for index in stride(from: count - 1, through: order, by: -1) {
+                values[index] = (values[index] - values[index - 1]) / (places[index] - places[index - order])
+            }
+        }
+        var factors = [Double](repeating: 0, count: count)
+        for index in stride(from: count - 1, through: 0, by: -1) {
+            for power in stride(from: count - 1, to: 0, by: -1) {
+                factors[power] = factors[power - 1] - places[index] * factors[power]
+            }
+            factors[0] = values[index] - places[index] * factors[0]
+        }
+        return factors
+    }
+
+    /// The coefficients of a polynomial that interpolates a function at the interval's Chebyshev nodes, constants first.
+    public static func polynomial(
+        degree: Int, from: Double, to: Double, _ function: (Double) -> Double
+    ) -> [Double] {
+        polynomial(
+            through: nodes(degree + 1).map { node in
+                let place = from + (to - from) * node
+                return (place, function(place))
+            })
+    }
+
+    /// The first of some forms by which PQ's light can be fitted to a tenth of a half float's unit; nil if there is none.
+    ///
+    /// - Parameter scale: the factor on light before PQ.
+    public static func lightOfPQ(scale: Double, _ forms: [Form]) -> CurveFit? {
+        for form in forms {
+            let fit = CurveFit(form, limit: 1, kink: nil, allowed: { 0.1 * max($0 * 0x1p-11, 0x1p-26) }) {
+                TransferFunction.pq.decode($0) / scale
+            }
+            if fit.error <= 1 { return fit }
+        }
+        return nil
+    }
+
     /// Fits a function on 0…`limit` by the segments of a few octaves, which are shorter towards 0.
     ///
     /// - Parameter kink: Where pieces of the function meet: a segment's edge is moved there.

@@ -90,6 +90,18 @@ typedef struct {
     float scale;        ///< 1 / the largest code
 } hwd_mapping;
 
+/// A power x^p of positive numbers, as a polynomial of x's mantissa times factors of its exponent, which registers hold.
+///
+/// AVX-512 selects factors by four bits each of the biased exponent, AVX2 by three, for which x is limited to 2^-39 … 2^25.
+typedef struct {
+    float exponent;    ///< p
+    float low[16];     ///< 2^(q k), where the value is squared `squares` times and q = p / 2^squares
+    float high[16];    ///< 2^(q (16 k - 127))
+    float wrapped[8];  ///< 2^(q (8 k - 127)) at k modulo 8 for the biased exponents 8 k of AVX2, 88 … 144
+    float factors[6];  ///< of m^q, where the variable is the mantissa 1 … 2 less 1.5
+    int squares;
+} hwd_power;
+
 /// Codings of light for an effect.
 typedef enum {
     HWD_LINEAR,
@@ -105,6 +117,8 @@ typedef struct {
     float white;               ///< PQ: the factor on light
     float weights[3];          ///< HLG: of R, G and B in luminance
     float peak, gamma;         ///< HLG: of its OOTF
+    hwd_power encode, decode;  ///< sRGB and gamma 2.4: of the curve; PQ: of light; HLG: of luminance
+    hwd_curve to_light;        ///< PQ: light of codes by segments; none where `segments.factors` is NULL
 } hwd_coding;
 
 typedef enum {
@@ -112,11 +126,12 @@ typedef enum {
     HWD_CODED,       ///< the same, of coded values
     HWD_CDL,         ///< numbers: slope, offset and power of R, G and B, saturation; flag: clamp
     HWD_VIGNETTE,    ///< numbers: intensity, the center's x and y, the factor on squared distances
-    HWD_CURVE,       ///< table: for each of `size` pieces its start, scale and four factors of a polynomial
+    HWD_CURVE,       ///< table: rows of max(16, size) numbers, of which `size` are used: the pieces' starts, then four
+                     ///< factors of polynomials of what x is above the start, constants first
     HWD_KEY,         ///< numbers: Cb, Cr, similarity, 1 / blend; flag: alpha is 0 or 1
     HWD_DESPILL,     ///< numbers: amount; size: the channel
     HWD_LINE_LUT,    ///< numbers: low and scale of R, G and B; table: `size` rows of R, G, B; flag: scale headroom
-    HWD_CUBE_LUT,    ///< the same with size³ rows, red fastest
+    HWD_CUBE_LUT,    ///< the same with size³ rows, red fastest; a number follows the last row
     HWD_BACKGROUND   ///< numbers: light of R, G and B
 } hwd_effect_kind;
 
@@ -127,6 +142,7 @@ typedef struct {
     int size;
     float numbers[12];
     hwd_coding coding;
+    hwd_power powers[3];  ///< HWD_CDL: of R, G and B; HWD_KEY: first 1 / 2.4
     const float *table;
 } hwd_effect;
 

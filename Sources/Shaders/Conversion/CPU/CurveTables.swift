@@ -11,6 +11,8 @@ final class CurveTables {
     private var effects: UnsafeMutablePointer<hwd_effect>?
     /// The numbers of effects, and what they are copies of: an array that is kept has an address of its own.
     private var numbers: [(values: [Float], copy: UnsafeMutablePointer<Float>)] = []
+    /// PQ's light by its codes, and the factor on light before PQ.
+    private var pq: (scale: Double, curve: hwd_curve)?
 
     deinit {
         effects?.deallocate()
@@ -34,7 +36,7 @@ final class CurveTables {
     }
 
     /// A plan's effects for loops; a repeated call replaces those before, of which it keeps the same tables.
-    func effects(_ steps: [EffectStep]) -> UnsafePointer<hwd_effect>? {
+    func effects(_ steps: [EffectStep], level: Int32) -> UnsafePointer<hwd_effect>? {
         let (before, old) = (effects, numbers)
         (effects, numbers) = (nil, [])
         defer {
@@ -44,13 +46,17 @@ final class CurveTables {
         guard !steps.isEmpty else { return nil }
         let array = UnsafeMutablePointer<hwd_effect>.allocate(capacity: steps.count)
         for (index, step) in steps.enumerated() {
-            array[index] = hwd_effect(step) { values in
+            array[index] = hwd_effect(step, lightOfPQ: { lightOfPQ(scale: $0, level: level) }) { values in
                 if let same = numbers.first(where: { Self.address($0.values) == Self.address(values) }) {
                     return UnsafePointer(same.copy)
                 }
                 let kept = old.first { Self.address($0.values) == Self.address(values) }?.copy
-                let copy = kept ?? .allocate(capacity: max(values.count, 1))
-                if kept == nil { copy.initialize(from: values, count: values.count) }
+                // Loops read a number beyond the last row of a cube.
+                let copy = kept ?? .allocate(capacity: values.count + 1)
+                if kept == nil {
+                    copy.initialize(from: values, count: values.count)
+                    (copy + values.count).initialize(to: 0)
+                }
                 numbers.append((values, copy))
                 return UnsafePointer(copy)
             }
@@ -61,6 +67,15 @@ final class CurveTables {
 
     private static func address(_ values: [Float]) -> UnsafePointer<Float>? {
         values.withUnsafeBufferPointer { $0.baseAddress }
+    }
+
+    /// PQ's light by segments; without segments where there is no fit.
+    private func lightOfPQ(scale: Double, level: Int32) -> hwd_curve {
+        if let pq, pq.scale == scale { return pq.curve }
+        let fit = CurveFit.lightOfPQ(scale: scale, Forms(level: level).steps)
+        let curve = fit.map { segments($0, isOdd: true) } ?? hwd_curve()
+        pq = (scale, curve)
+        return curve
     }
 
     /// A fit's segments; arguments of an odd curve are magnitudes.
@@ -182,7 +197,7 @@ extension hwd_plan {
             has_vignette = true
             vignette = (Float(first.intensity), Float(first.center.x), Float(first.center.y), Float(first.scale))
         }
-        effects = tables.effects(steps)
+        effects = tables.effects(steps, level: level)
         effect_count = Int32(steps.count)
         makes_alpha = plan.conversion.options.effects.list.makesAlpha
     }

@@ -119,11 +119,13 @@ vec3 decodeLight(uint i, uint coding, vec3 c) {
 
 vec3 curveOf(uint first, uint count, vec3 x) {
     vec3 value = x;
+    uint row = max(16u, count);
     [[dont_unroll]] for (uint k = 0u; k < count; k++) {
-        uint at = first + 6u * k;
+        uint at = first + k;
         float start = entries[at];
-        vec3 t = (x - start) * entries[at + 1u];
-        vec3 own = entries[at + 2u] + t * (entries[at + 3u] + t * (entries[at + 4u] + t * entries[at + 5u]));
+        vec3 t = x - start;
+        vec3 own = entries[at + row]
+            + t * (entries[at + 2u * row] + t * (entries[at + 3u * row] + t * entries[at + 4u * row]));
         // The piece after the first one begins at the same point.
         value = k == 0u ? own : mix(value, own, greaterThan(x, vec3(start)));
     }
