@@ -91,7 +91,7 @@ package final class CaptureJob {
             return try kind.open(request)
         }
         guard kind.comesBack else {
-            throw CommandFailure(.usage, "--reconnect is for cameras and nodes, not for the source \(kind.name)")
+            throw CommandFailure(.usage, "--reconnect is for cameras, not for the source \(kind.name)")
         }
         return try ReconnectingSource(wait: UInt64(wait)) { () throws(CommandFailure) in try kind.open(request) }
     }

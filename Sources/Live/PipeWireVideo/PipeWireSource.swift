@@ -106,7 +106,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
 extension PipeWireSource {
     /// Nodes as `hwctl capture` has them: `pipewire:NODE`.
     package static var kind: CaptureKind {
-        var kind = CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
+        CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
             try PipeWireNode.all().map { node in
                 let name = node.name.isEmpty ? String(node.serial) : node.name
                 return CaptureListing(
@@ -115,8 +115,6 @@ extension PipeWireSource {
         } open: { request throws(CommandFailure) in
             try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
         }
-        kind.comesBack = true
-        return kind
     }
 }
 

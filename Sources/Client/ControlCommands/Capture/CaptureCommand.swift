@@ -105,7 +105,7 @@ package struct CaptureCommand: ParsableCommand {
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
             A warning names what a source sends in another size or at another rate than was asked. A camera or node that goes \
-            away ends the recording well; with --reconnect TIME it is waited for, and the receipt lists the time without it. One \
+            away ends the recording well; with --reconnect TIME a camera of v4l2 is waited for, and the receipt lists the time without it. One \
             that sends nothing for 5 seconds ends the recording with status 74.
             """)
 
