@@ -18,8 +18,9 @@ public enum StreamDecoders {
         try decode(stream) { source, target in
             [
                 "ffmpeg", "-v", "error", "-err_detect", "crccheck", "-i", source, "-f", "rawvideo", "-pix_fmt",
-                pixelFormat, "-fps_mode",
-                "passthrough", target,
+                pixelFormat, "-vf",
+                // ffmpeg 7 derives equal times for raw streams with sub-layers, and complains about them.
+                "setpts=N/FRAME_RATE/TB", "-fps_mode", "passthrough", target,
             ]
         }
     }
