@@ -317,7 +317,7 @@ let package = Package(
         .target(
             name: "HWDCapturing",
             dependencies: [
-                "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDExport", "HWDHEIF",
+                "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDHEIF",
                 "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
                 "HWMovies",
             ],

@@ -98,8 +98,8 @@ package final class CaptureQueue: CaptureSink {
     let constant: CaptureRate?
     private let held: Int
     /// The newest frame that is recorded, where it is held for stills, and its time of CLOCK_MONOTONIC in nanoseconds.
-    private let newest = Mutex<(frame: Frame, taken: UInt64)?>(nil)
-    private let keepsNewest: Bool
+    let newest = Mutex<(frame: Frame, taken: UInt64)?>(nil)
+    let keepsNewest: Bool
     let state: Mutex<State>
 
     /// - Parameters:
@@ -131,24 +131,6 @@ package final class CaptureQueue: CaptureSink {
 
     /// The next frame to encode, in order.
     package func next() -> Frame? { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() } }
-
-    /// The newest frame that is recorded, whose slot is held once more, and its time of CLOCK_MONOTONIC in nanoseconds; nil
-    /// before the first.
-    package func holdNewest() -> (frame: Frame, taken: UInt64)? {
-        newest.withLock { newest in
-            if let newest { newest.frame.stage.pool.hold(newest.frame.slot) }
-            return newest
-        }
-    }
-
-    private func keepNewest(_ frame: Frame, taken: UInt64) {
-        guard keepsNewest else { return }
-        newest.withLock { newest in
-            frame.stage.pool.hold(frame.slot)
-            if let earlier = newest?.frame { earlier.stage.pool.release(earlier.slot) }
-            newest = (frame, taken)
-        }
-    }
 
     /// Whether no frame waits.
     package var isEmpty: Bool { state.withLock { $0.waiting.isEmpty } }
@@ -300,17 +282,7 @@ package final class CaptureQueue: CaptureSink {
                 state.counts.log.add(1, at: seconds, .clock, period: stage.period)
                 return keepDropped(&state)
             }
-            if let constant, state.origin != nil,
-                isOver(constant.tick(elapsed), next: state.tick, constant)
-            {
-                state.counts.log.add(1, at: seconds, .rate, period: stage.period * 2)
-                return keepDropped(&state)
-            }
-            state.arrived += 1
-            guard (state.arrived - 1) % UInt64(state.divisor) == 0 else {
-                state.counts.log.add(1, at: seconds, .rate, period: stage.period * 2 * Double(state.divisor))
-                return keepDropped(&state)
-            }
+            guard !isLeftOut(&state, elapsed) else { return keepDropped(&state) }
             state.recent.note(frame: seconds)
             guard state.waiting.count < stage.depth, let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
             else {
@@ -320,6 +292,19 @@ package final class CaptureQueue: CaptureSink {
             (state.origin, state.last, state.isRepeat) = (origin, time, false)
             return .sent(slot, stage, time: elapsed)
         }
+    }
+
+    /// Whether a frame is left out for the constant rate, or for a rate that was halved.
+    private func isLeftOut(_ state: inout State, _ elapsed: UInt64) -> Bool {
+        let (seconds, period) = (Double(elapsed) / 1e9, state.stage.period)
+        if let constant, state.origin != nil, isOver(constant.tick(elapsed), next: state.tick, constant) {
+            state.counts.log.add(1, at: seconds, .rate, period: period * 2)
+            return true
+        }
+        state.arrived += 1
+        guard (state.arrived - 1) % UInt64(state.divisor) != 0 else { return false }
+        state.counts.log.add(1, at: seconds, .rate, period: period * 2 * Double(state.divisor))
+        return true
     }
 
     /// The time of a frame, or that of its arrival where it cannot be true: clocks of sources jump.

@@ -3,7 +3,7 @@ internal import Glibc
 package import HWClient
 package import HWDControlCommands
 internal import HWDLibAVWriting
-package import HWDModel
+internal import HWDModel
 internal import HWDSystem
 package import HWDTransport
 internal import Synchronization
