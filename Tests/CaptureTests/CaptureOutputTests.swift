@@ -73,7 +73,7 @@ struct CaptureMarksTests {
     func marksAreChapters(suffix: String) throws {
         let folder = try Folder()
         var files = CaptureFiles(folder.plan("a.\(suffix)", isNumbered: false))
-        try files.configure(CaptureFilesTests.configuration)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<90 {
             // Two at one time, and one behind the last picture.
             if number == 30 { files.mark("Über uns", at: 90_000) }
@@ -92,7 +92,7 @@ struct CaptureMarksTests {
     @Test func eachFileHasItsChapters() throws {
         let folder = try Folder()
         var files = CaptureFiles(folder.plan("a.mov"))
-        try files.configure(CaptureFilesTests.configuration)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<120 {
             if number == 0 { files.mark("first", at: 0) }
             if number == 45 { files.mark("second", at: 135_000) }
@@ -111,7 +111,7 @@ struct CaptureMarksTests {
     @Test func withoutMarksThereAreNoChapters() throws {
         let folder = try Folder()
         var files = CaptureFiles(folder.plan("a.mov", isNumbered: false))
-        try files.configure(CaptureFilesTests.configuration)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<30 {
             #expect(try files.append(frame(number)))
             // Nothing may follow for a while.
@@ -143,7 +143,7 @@ struct CaptureRingTests {
         let duration = Int64.random(in: 90_000...400_000, using: &generator)
         var ring = CaptureRing(duration: duration, greatestSize: 1 << 30, soundScale: nil)
         #expect(ring.content(until: 1) == nil)
-        ring.configure(CaptureFilesTests.configuration)
+        ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         // What precedes the first key frame cannot be decoded.
         ring.append(frame(0, isKey: false))
         #expect(ring.content(until: .max / 2) == nil)
@@ -170,7 +170,7 @@ struct CaptureRingTests {
     @Test func bytesAreBounded() throws {
         let folder = try Folder()
         var ring = CaptureRing(duration: 900_000, greatestSize: 200_000, soundScale: nil)
-        ring.configure(CaptureFilesTests.configuration)
+        ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<300 { ring.append(frame(number, isKey: number % 10 == 0, padding: 1000)) }
         #expect(ring.isShort)
         let times = try #require(try save(ring, at: 900_000, folder))
@@ -189,7 +189,7 @@ struct CaptureRingTests {
                 sound: WrittenPacket(bytes: [UInt8](repeating: 0, count: 500), time: number * 1024, duration: 1024))
         }
         #expect(ring.content(until: 900_000) == nil)
-        ring.configure(CaptureFilesTests.configuration)
+        ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         ring.append(frame(640))
         #expect(ring.content(until: 1_923_000) != nil)
     }
@@ -197,13 +197,13 @@ struct CaptureRingTests {
     @Test func parameterSetsAreThoseOfTheFrames() throws {
         let folder = try Folder()
         var ring = CaptureRing(duration: 180_000, greatestSize: 1 << 20, soundScale: nil)
-        ring.configure(CaptureFilesTests.configuration)
+        ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<90 {
             // A session that continues in another process states them again; these have another general level.
             if number == 60 {
                 var other = CaptureFilesTests.configuration
                 other[12] = 33
-                ring.configure(other)
+                ring.configure(.hevc(other, color: nil))
             }
             ring.append(frame(number, isKey: number % 30 == 0))
         }
@@ -216,7 +216,7 @@ struct CaptureRingTests {
         let folder = try Folder()
         let saver = try CaptureSaver(folder.plan("none/a.mov"), duration: 90_000)
         saver.save(at: 90_000)
-        saver.configure(CaptureFilesTests.configuration)
+        saver.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<30 { #expect(saver.append(frame(number))) }
         saver.save(at: 90_000)
         saver.finish(soundEnd: nil)
@@ -231,7 +231,7 @@ struct CaptureRingTests {
         let folder = try Folder()
         #expect(FileManager.default.createFile(atPath: folder.path + "/a-002.mov", contents: Data([1])))
         let saver = try CaptureSaver(folder.plan("a.mov"), duration: 90_000)
-        saver.configure(CaptureFilesTests.configuration)
+        saver.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<120 {
             #expect(saver.append(frame(number)))
             if number == 75 { saver.mark("goal", at: 225_000) }
