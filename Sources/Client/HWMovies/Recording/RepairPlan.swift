@@ -143,7 +143,15 @@ struct RepairPlan {
             guard tables.count > 0 else { continue }
             count += tables.count
             longest = max(longest, tables.duration)
-            children.append(try checkingBoxes { () throws(BoxError) in try tables.finished(box) })
+            let finished = try checkingBoxes { () throws(BoxError) in try tables.finished(box) }
+            // Damaged times and edits can fit into fragments and not into tables.
+            let read = try checkingBoxes { () throws(BoxError) in
+                try TrackTables(finished, movieScale: movie.timeScale, isFragmented: false)
+            }
+            guard read.fault == nil, read.index?.count == tables.count else {
+                throw read.fault ?? MovieError(.malformed, "track \(id) is damaged: nothing is finished")
+            }
+            children.append(finished)
         }
         for index in children.indices where children[index].type == "mvhd" {
             try checkingBoxes { () throws(BoxError) in
