@@ -318,7 +318,8 @@ let package = Package(
             name: "HWDCapturing",
             dependencies: [
                 "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDHEIF",
-                "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWImages",
+                "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+                "HWImages",
                 "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),

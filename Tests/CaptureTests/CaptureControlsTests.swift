@@ -45,11 +45,11 @@ struct CaptureControlsTests {
 
     @Test func keysAndSignalsAreControls() {
         let keys = (UInt8.min...UInt8.max).compactMap { key in CaptureControl(key: key).map { (key, $0) } }
-        #expect(keys.map { String(UnicodeScalar($0.0)) }.joined() == "MPQSmpqs")
-        #expect(keys.suffix(4).map(\.1) == [.mark(nil), .toggle, .stop, .save])
+        #expect(keys.map { String(UnicodeScalar($0.0)) }.joined() == "CMPQScmpqs")
+        #expect(keys.suffix(5).map(\.1) == [.still, .mark(nil), .toggle, .stop, .save])
         let signals = (Int32(1)...64).compactMap { signal in CaptureControl(signal: signal).map { (signal, $0) } }
-        #expect(signals.map(\.0) == [SIGUSR1, SIGUSR2, __libc_current_sigrtmin()])
-        #expect(signals.map(\.1) == [.save, .toggle, .mark(nil)])
+        #expect(signals.map(\.0) == [SIGUSR1, SIGUSR2, __libc_current_sigrtmin(), __libc_current_sigrtmin() + 1])
+        #expect(signals.map(\.1) == [.save, .toggle, .mark(nil), .still])
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)

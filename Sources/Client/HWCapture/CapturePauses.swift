@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// What a recording's frames wait in, and what a pause leaves them out of. Times are nanoseconds of CLOCK_MONOTONIC.
+/// What a recording's frames wait in, and what a pause leaves them out of.
+///
+/// Times are nanoseconds of CLOCK_MONOTONIC.
 package protocol PausableQueue: CaptureSink {
     /// Whether frames are left out.
     var isPaused: Bool { get }

@@ -115,7 +115,8 @@ package final class CaptureQueue: CaptureSink {
         state = Mutex(
             State(
                 stage: try Stage(
-                    format, copy, held: held, depth: Self.depth, isConstant: constant != nil, keepsNewest: keepsNewest)))
+                    format, copy, held: held, depth: Self.depth, isConstant: constant != nil,
+                    keepsNewest: keepsNewest)))
         wake = try EventFD()
     }
 
@@ -236,7 +237,8 @@ package final class CaptureQueue: CaptureSink {
         do throws(SystemError) {
             // The next frames wait for another session.
             state.stage = try Stage(
-                format, copy, held: held, depth: 3 * Self.depth, isConstant: constant != nil, keepsNewest: keepsNewest)
+                format, copy, held: held, depth: 3 * Self.depth, isConstant: constant != nil,
+                keepsNewest: keepsNewest)
         } catch {
             state.end = .source(
                 .failed("there is no memory for frames of \(format.width)x\(format.height): \(error)"))

@@ -144,7 +144,8 @@ package final class CaptureJob {
         let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
         try openStills(daemon, copy)
         let queue = try CaptureQueue(
-            settings.format, copy, held: held, limit: limit, constant: settings.constantRate, keepsNewest: stills != nil)
+            settings.format, copy, held: held, limit: limit, constant: settings.constantRate,
+            keepsNewest: stills != nil)
         let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         let recording = CaptureRecording(
             (session, settings), queue, writer, sound, segment: segment, limit: limit,
@@ -166,7 +167,9 @@ package final class CaptureJob {
     /// Records what the source has coded itself.
     private func copyStream(limit: UInt64?, segment: UInt64?, _ saver: CaptureSaver?) throws {
         guard case .coded(let codec) = source.format.content else { return }
-        guard stillPlan == nil else { throw CommandFailure(.usage, "--still needs pictures, and \(name) sends coded frames") }
+        guard stillPlan == nil else {
+            throw CommandFailure(.usage, "--still needs pictures, and \(name) sends coded frames")
+        }
         let queue = try CopyQueue(source.format, limit: limit)
         let writer = try CaptureWriter(plan, saver: saver, wake: queue.wake)
         receipt.copied = codec.rawValue
@@ -195,7 +198,9 @@ package final class CaptureJob {
         if let size = recording.sizes.first { (receipt.width, receipt.height) = (size.width, size.height) }
         receipt.newSizes = Array(recording.sizes.dropFirst())
         receipt.marks = actions.marks
-        receipt.pauses = recording.frames.pauses(now: MonotonicTime.now.nanoseconds).map { CaptureReceipt.Pause($0) }
+        receipt.pauses = recording.frames.pauses(now: MonotonicTime.now.nanoseconds).map {
+            CaptureReceipt.Pause($0)
+        }
         receipt.unsaved = saver?.faults ?? []
         recording.close()
         receipt.stills = finishStills()

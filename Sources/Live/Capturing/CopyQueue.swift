@@ -149,7 +149,8 @@ package final class CopyQueue: PausableQueue {
     package func pause(at time: UInt64) -> UInt64? {
         state.withLock { state in
             guard !state.pauses.isPaused else { return nil }
-            return state.pauses.pause(at: state.first == nil ? time : max(time, state.last + CaptureQueue.shortestStep))
+            return state.pauses.pause(
+                at: state.first == nil ? time : max(time, state.last + CaptureQueue.shortestStep))
         }
     }
 

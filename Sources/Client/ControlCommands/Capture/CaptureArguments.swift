@@ -214,7 +214,9 @@ package struct CaptureArguments: ParsableArguments {
             guard stillBuffer == nil else { throw ValidationError("--still-buffer needs --still.") }
             return
         }
-        guard !copy else { throw ValidationError("--still needs pictures, and --copy takes none: use one of them.") }
+        guard !copy else {
+            throw ValidationError("--still needs pictures, and --copy takes none: use one of them.")
+        }
         guard (Self.heicSuffixes + Self.jpegSuffixes).contains(where: still.lowercased().hasSuffix) else {
             throw ValidationError("a still is a .heic or a .jpg, not '\(FileName.printable(still))'.")
         }
