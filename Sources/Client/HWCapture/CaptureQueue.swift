@@ -65,11 +65,14 @@ package final class CaptureQueue: CaptureSink {
         var pauses = CapturePauses()
     }
 
-    /// What becomes of a frame.
-    private enum Admission {
-        case sent(FramePool.Slot, Stage, time: UInt64)
-        /// Dropped, though copied for `repeatLast`.
-        case kept(FramePool.Slot, Stage)
+    /// A frame that has a slot, to which its picture is copied without the queue's lock.
+    package struct Admission: Sendable {
+        package let slot: FramePool.Slot
+        package let stage: Stage
+        /// When it was taken, in nanoseconds of CLOCK_MONOTONIC.
+        let taken: UInt64
+        /// Of CLOCK_MONOTONIC, and nanoseconds of the recording; nil for one that is dropped, though kept for `repeatLast`.
+        let time: (clock: UInt64, elapsed: UInt64)?
     }
 
     /// A step of a source's numbers that is still a loss of frames, and not another numbering: ten seconds at 1000 a second.
@@ -80,11 +83,6 @@ package final class CaptureQueue: CaptureSink {
     private static let greatestPool = 512 << 20
     /// Nanoseconds between two frames: a tick of the file's clock at least.
     package static let shortestStep: UInt64 = 100_000
-    /// Nanoseconds in which a frame of a constant rate may still come.
-    private static let latest: UInt64 = 200_000_000
-    /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
-    private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
-
     /// Slots of a pool: as many as are wanted, or as its memory may have.
     package static func slotCount(_ size: Int, wanted: Int, fewest: Int = 2) -> Int {
         min(wanted, max(fewest, greatestPool / max(1, size)))
@@ -158,69 +156,44 @@ package final class CaptureQueue: CaptureSink {
 
     /// A frame that arrives at a time of CLOCK_MONOTONIC, in nanoseconds.
     package func frame(_ planes: [CapturePlane], at stated: UInt64, sequence: UInt64?, arrival: UInt64) {
-        switch admit(planes, at: stated, arrival, sequence) {
-        case nil: break
-        case .kept(let slot, let stage):
-            stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
-            state.withLock { keep(&$0, slot, stage, isDropped: true) }
-        case .sent(let slot, let stage, var time):
-            stage.copy.copy(planes, to: stage.pool.bytes(of: slot))
-            let taken = Self.plausible(stated, arrival)
-            state.withLock { state in
-                if let constant {
-                    let tick = constant.tick(time)
-                    fill(&state, before: tick, constant)
-                    state.tick = max(state.tick, tick + 1)
-                    time = constant.time(tick)
-                }
-                if stage.keepsLast {
-                    stage.pool.hold(slot)
-                    keep(&state, slot, stage, isDropped: false)
-                }
-                let frame = Frame(slot: slot, time: time, stage: stage)
-                keepNewest(frame, taken: taken)
-                state.waiting.append(frame)
-            }
-            wake.signal()
-        }
+        guard let admission = admit(planes, at: stated, arrival, sequence) else { return }
+        admission.stage.copy.copy(planes, to: admission.stage.pool.bytes(of: admission.slot))
+        add(admission)
     }
 
-    private func keep(_ state: inout State, _ slot: FramePool.Slot, _ stage: Stage, isDropped: Bool) {
-        if let (slot, stage) = state.kept { stage.pool.release(slot) }
-        state.kept = (slot, stage)
-        state.isKeptDropped = isDropped
+    /// Sends a frame whose picture has been copied.
+    ///
+    /// Meanwhile a pause or a late copy may have had the last frame repeated for its time, or a later one.
+    package func add(_ admission: Admission) {
+        let (slot, stage) = (admission.slot, admission.stage)
+        state.withLock { state in
+            guard var time = admission.time?.elapsed, let clock = admission.time?.clock else {
+                return keep(&state, slot, stage, isDropped: true)
+            }
+            guard clock >= state.last, constant.map({ $0.tick(time) >= state.tick }) ?? true else {
+                state.counts.log.add(1, at: Double(time) / 1e9, .rate, period: stage.period * 2)
+                return keep(&state, slot, stage, isDropped: true)
+            }
+            if let constant {
+                let tick = constant.tick(time)
+                fill(&state, before: tick, constant)
+                state.tick = max(state.tick, tick + 1)
+                time = constant.time(tick)
+            }
+            if stage.keepsLast {
+                stage.pool.hold(slot)
+                keep(&state, slot, stage, isDropped: false)
+            }
+            let frame = Frame(slot: slot, time: time, stage: stage)
+            keepNewest(frame, taken: admission.taken)
+            state.waiting.append(frame)
+        }
+        wake.signal()
     }
 
     /// Whether a frame of a constant rate has its picture already, or is behind the end.
     private func isOver(_ tick: UInt64, next: UInt64, _ rate: CaptureRate) -> Bool {
         tick < next || limit.map { rate.time(tick) >= $0 } ?? false
-    }
-
-    /// Sends the last frame for those of a constant rate that nothing was sent for.
-    ///
-    /// What has no room is left out there, too.
-    private func fill(_ state: inout State, before end: UInt64, _ rate: CaptureRate) {
-        guard let (slot, stage) = state.kept, end > state.tick else { return }
-        let room = max(2 * stage.depth, Int(rate.perSecond)) - state.waiting.count
-        state.tick = max(state.tick, end - min(end, UInt64(max(0, room))))
-        while state.tick < end {
-            stage.pool.hold(slot)
-            state.waiting.append(Frame(slot: slot, time: rate.time(state.tick), stage: stage))
-            state.counts.repeated += 1
-            state.tick += 1
-            state.isKeptDropped = false
-        }
-    }
-
-    /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
-    private func keepDropped(_ state: inout State) -> Admission? {
-        let stage = state.stage
-        guard stage.keepsLast, state.origin != nil || state.pauses.isPaused else { return nil }
-        if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
-            state.kept = nil
-            return .kept(slot, stage)
-        }
-        return stage.pool.acquire().map { .kept($0, stage) }
     }
 
     /// Makes the pool for a format that has changed.
@@ -250,17 +223,18 @@ package final class CaptureQueue: CaptureSink {
     }
 
     /// Counts a frame, and finds what becomes of it; nil for one that is dropped.
-    private func admit(
+    package func admit(
         _ planes: [CapturePlane], at stated: UInt64, _ arrival: UInt64, _ sequence: UInt64?
     ) -> Admission? {
         state.withLock { state in
             guard state.end == nil else { return nil }
-            var time = Self.plausible(stated, arrival)
+            let taken = Self.plausible(stated, arrival)
+            var time = taken
             // A frame has a time before its arrival, and the last one may have been repeated meanwhile.
             if state.isRepeat { time = max(time, state.last + Self.shortestStep) }
             guard !state.pauses.contains(time) else {
                 state.sequence = sequence ?? state.sequence
-                return prepare(&state) && state.stage.copy.fits(planes) ? keepDropped(&state) : nil
+                return prepare(&state) && state.stage.copy.fits(planes) ? keepDropped(&state, taken) : nil
             }
             let origin = state.origin ?? time
             let elapsed = state.pauses.time(at: time, from: origin)
@@ -282,17 +256,17 @@ package final class CaptureQueue: CaptureSink {
             }
             guard state.origin == nil || time >= state.last + Self.shortestStep else {
                 state.counts.log.add(1, at: seconds, .clock, period: stage.period)
-                return keepDropped(&state)
+                return keepDropped(&state, taken)
             }
-            guard !isLeftOut(&state, elapsed) else { return keepDropped(&state) }
+            guard !isLeftOut(&state, elapsed) else { return keepDropped(&state, taken) }
             state.recent.note(frame: seconds)
             guard state.waiting.count < stage.depth, let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
             else {
                 drop(&state, at: seconds)
-                return keepDropped(&state)
+                return keepDropped(&state, taken)
             }
             (state.origin, state.last, state.isRepeat) = (origin, time, false)
-            return .sent(slot, stage, time: elapsed)
+            return Admission(slot: slot, stage: stage, taken: taken, time: (time, elapsed))
         }
     }
 
@@ -325,36 +299,6 @@ package final class CaptureQueue: CaptureSink {
         state.arrived = 1
         state.recent = RecentDrops()
         state.counts.halvings.append((seconds, state.divisor))
-    }
-
-    /// Sends the last frame once more where nothing has come for a second: a source that sends only what changes has nothing else.
-    ///
-    /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait. At a constant rate
-    /// it is sent for all frames that are due.
-    /// - Parameters:
-    ///   - time: nanoseconds of CLOCK_MONOTONIC.
-    ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
-    package func repeatLast(at time: UInt64, isEnd: Bool = false) {
-        state.withLock { repeatLast(&$0, at: time, isEnd: isEnd) }
-    }
-
-    func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
-        guard let (slot, stage) = state.kept, let origin = state.origin else { return }
-        if let constant {
-            let due = isEnd ? time : time - min(time, Self.latest)
-            guard due > origin else { return }
-            return fill(&state, before: constant.tick(state.pauses.time(at: due, from: origin)) + 1, constant)
-        }
-        guard state.waiting.isEmpty else { return }
-        let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
-        // A change that no file has is recorded, even if the recording has already ended.
-        let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
-        guard time >= state.last + pause, !state.pauses.contains(time) else { return }
-        stage.pool.hold(slot)
-        (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
-        state.counts.repeated += 1
-        let elapsed = state.pauses.time(at: time, from: origin)
-        state.waiting.append(Frame(slot: slot, time: elapsed, stage: stage))
     }
 
     package func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {

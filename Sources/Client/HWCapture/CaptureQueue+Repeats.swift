@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+internal import HWClient
+internal import Synchronization
+
+/// The last frame, which is recorded again where a source sends only what changes, or less than a constant rate.
+extension CaptureQueue {
+    /// Nanoseconds in which a frame of a constant rate may still come.
+    private static let latest: UInt64 = 200_000_000
+    /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
+    private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
+
+    /// Sends the last frame once more where nothing has come for a second: a source that sends only what changes has nothing else.
+    ///
+    /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait. At a constant rate
+    /// it is sent for all frames that are due.
+    /// - Parameters:
+    ///   - time: nanoseconds of CLOCK_MONOTONIC.
+    ///   - isEnd: whether the recording ends then, so that the frame is sent whenever the last one came.
+    package func repeatLast(at time: UInt64, isEnd: Bool = false) {
+        state.withLock { repeatLast(&$0, at: time, isEnd: isEnd) }
+    }
+
+    func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
+        guard let (slot, stage) = state.kept, let origin = state.origin else { return }
+        if let constant {
+            let due = isEnd ? time : time - min(time, Self.latest)
+            guard due > origin else { return }
+            return fill(&state, before: constant.tick(state.pauses.time(at: due, from: origin)) + 1, constant)
+        }
+        guard state.waiting.isEmpty else { return }
+        let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
+        // A change that no file has is recorded, even if the recording has already ended.
+        let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
+        guard time >= state.last + pause, !state.pauses.contains(time) else { return }
+        stage.pool.hold(slot)
+        (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
+        state.counts.repeated += 1
+        let elapsed = state.pauses.time(at: time, from: origin)
+        state.waiting.append(Frame(slot: slot, time: elapsed, stage: stage))
+    }
+
+    /// Sends the last frame for those of a constant rate that nothing was sent for.
+    ///
+    /// What has no room is left out there, too.
+    func fill(_ state: inout State, before end: UInt64, _ rate: CaptureRate) {
+        guard let (slot, stage) = state.kept, end > state.tick else { return }
+        let room = max(2 * stage.depth, Int(rate.perSecond)) - state.waiting.count
+        state.tick = max(state.tick, end - min(end, UInt64(max(0, room))))
+        while state.tick < end {
+            stage.pool.hold(slot)
+            state.waiting.append(Frame(slot: slot, time: rate.time(state.tick), stage: stage))
+            state.counts.repeated += 1
+            state.tick += 1
+            state.isKeptDropped = false
+        }
+    }
+
+    func keep(_ state: inout State, _ slot: FramePool.Slot, _ stage: Stage, isDropped: Bool) {
+        if let (slot, stage) = state.kept { stage.pool.release(slot) }
+        state.kept = (slot, stage)
+        state.isKeptDropped = isDropped
+    }
+
+    /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
+    func keepDropped(_ state: inout State, _ taken: UInt64) -> Admission? {
+        let stage = state.stage
+        guard stage.keepsLast, state.origin != nil || state.pauses.isPaused else { return nil }
+        if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
+            state.kept = nil
+            return Admission(slot: slot, stage: stage, taken: taken, time: nil)
+        }
+        return stage.pool.acquire().map { Admission(slot: $0, stage: stage, taken: taken, time: nil) }
+    }
+}
