@@ -6,10 +6,11 @@ internal import Synchronization
 extension CaptureQueue {
     /// Nanoseconds in which a frame of a constant rate may still come.
     private static let latest: UInt64 = 200_000_000
-    /// Nanoseconds after which the last frame is recorded once more, and one that was dropped.
-    private static let (pause, shortPause): (UInt64, UInt64) = (1_000_000_000, 100_000_000)
+    /// Nanoseconds after which the last frame is recorded once more, and one that was dropped: with the quarter of a second
+    /// after which a recording looks again, two frames are less than a second apart.
+    private static let (repeatDelay, shortRepeatDelay): (UInt64, UInt64) = (700_000_000, 100_000_000)
 
-    /// Sends the last frame once more where nothing has come for a second: a source that sends only what changes has nothing else.
+    /// Sends the last frame once more where nothing has come for most of a second: a source that sends only what changes has nothing else.
     ///
     /// Where the last change was dropped, its picture is sent, and sooner. Nothing is sent while frames wait. At a constant rate
     /// it is sent for all frames that are due.
@@ -28,10 +29,10 @@ extension CaptureQueue {
             return fill(&state, before: constant.tick(state.pauses.time(at: due, from: origin)) + 1, constant)
         }
         guard state.waiting.isEmpty else { return }
-        let pause = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortPause : Self.pause
+        let delay = isEnd ? Self.shortestStep : state.isKeptDropped ? Self.shortRepeatDelay : Self.repeatDelay
         // A change that no file has is recorded, even if the recording has already ended.
-        let time = isEnd && state.isKeptDropped ? max(time, state.last + pause) : time
-        guard time >= state.last + pause, !state.pauses.contains(time) else { return }
+        let time = isEnd && state.isKeptDropped ? max(time, state.last + delay) : time
+        guard time >= state.last + delay, !state.pauses.contains(time) else { return }
         stage.pool.hold(slot)
         (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
         state.counts.repeated += 1
