@@ -219,6 +219,11 @@ package final class CaptureQueue: CaptureSink {
             return false
         }
         state.pending = nil
+        // A source with a rate sends what follows.
+        if !state.stage.keepsLast, let kept = state.kept {
+            kept.stage.pool.release(kept.slot)
+            (state.kept, state.isKeptDropped) = (nil, false)
+        }
         return true
     }
 
