@@ -63,9 +63,12 @@ extension CaptureQueue {
     }
 
     /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
-    func keepDropped(_ state: inout State, _ taken: UInt64) -> Admission? {
+    ///
+    /// One of a pause is what is shown after it only where the source has no rate; a recording may begin with any.
+    func keepDropped(_ state: inout State, _ taken: UInt64, isInPause: Bool = false) -> Admission? {
         let stage = state.stage
-        guard stage.keepsLast, state.origin != nil || state.pauses.isPaused else { return nil }
+        let isWanted = isInPause ? state.origin == nil || stage.format.rate == nil : state.origin != nil
+        guard stage.keepsLast, isWanted else { return nil }
         if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
             state.kept = nil
             return Admission(slot: slot, stage: stage, taken: taken, time: nil)

@@ -239,7 +239,8 @@ package final class CaptureQueue: CaptureSink {
             if state.isRepeat { time = max(time, state.last + Self.shortestStep) }
             guard !state.pauses.contains(time) else {
                 state.sequence = sequence ?? state.sequence
-                return prepare(&state) && state.stage.copy.fits(planes) ? keepDropped(&state, taken) : nil
+                guard prepare(&state), state.stage.copy.fits(planes) else { return nil }
+                return keepDropped(&state, taken, isInPause: true)
             }
             let origin = state.origin ?? time
             let elapsed = state.pauses.time(at: time, from: origin)
