@@ -26,14 +26,7 @@ extension CaptureQueue: PausableQueue {
         state.withLock { state in
             guard let end = state.pauses.resume(at: time) else { return nil }
             // A source that sends only what changes has sent what is shown now. After the first frame `repeatLast` finds it.
-            if state.origin == nil, let (slot, stage) = state.kept {
-                stage.pool.hold(slot)
-                (state.origin, state.last) = (end, end)
-                (state.isRepeat, state.isKeptDropped) = (true, false)
-                state.counts.repeated += 1
-                state.waiting.append(Frame(slot: slot, time: 0, stage: stage))
-                state.tick = 1
-            }
+            if state.origin == nil { begin(&state, at: end) }
             return end
         }
     }

@@ -22,7 +22,7 @@ extension CaptureQueue {
     }
 
     func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
-        guard let (slot, stage) = state.kept, let origin = state.origin else { return }
+        guard state.kept != nil, let origin = state.origin else { return }
         if let constant {
             let due = isEnd ? time : time - min(time, Self.latest)
             guard due > origin else { return }
@@ -33,33 +33,45 @@ extension CaptureQueue {
         // A change that no file has is recorded, even if the recording has already ended.
         let time = isEnd && state.isKeptDropped ? max(time, state.last + delay) : time
         guard time >= state.last + delay, !state.pauses.contains(time) else { return }
-        stage.pool.hold(slot)
-        (state.last, state.isRepeat, state.isKeptDropped) = (time, true, false)
-        state.counts.repeated += 1
-        let elapsed = state.pauses.time(at: time, from: origin)
-        state.waiting.append(Frame(slot: slot, time: elapsed, stage: stage))
+        (state.last, state.isRepeat) = (time, true)
+        sendKept(&state, at: state.pauses.time(at: time, from: origin))
+    }
+
+    /// Begins the recording with the last frame, which was dropped in a pause.
+    func begin(_ state: inout State, at time: UInt64) {
+        guard state.kept != nil else { return }
+        (state.origin, state.last, state.isRepeat, state.tick) = (time, time, true, 1)
+        sendKept(&state, at: 0)
     }
 
     /// Sends the last frame for those of a constant rate that nothing was sent for.
     ///
     /// What has no room is left out there, too.
     func fill(_ state: inout State, before end: UInt64, _ rate: CaptureRate) {
-        guard let (slot, stage) = state.kept, end > state.tick else { return }
+        guard let stage = state.kept?.stage, end > state.tick else { return }
         let room = max(2 * stage.depth, Int(rate.perSecond)) - state.waiting.count
         state.tick = max(state.tick, end - min(end, UInt64(max(0, room))))
         while state.tick < end {
-            stage.pool.hold(slot)
-            state.waiting.append(Frame(slot: slot, time: rate.time(state.tick), stage: stage))
-            state.counts.repeated += 1
+            sendKept(&state, at: rate.time(state.tick))
             state.tick += 1
-            state.isKeptDropped = false
         }
     }
 
-    func keep(_ state: inout State, _ slot: FramePool.Slot, _ stage: Stage, isDropped: Bool) {
-        if let (slot, stage) = state.kept { stage.pool.release(slot) }
-        state.kept = (slot, stage)
+    func keep(_ state: inout State, _ frame: Admission, isDropped: Bool) {
+        if let kept = state.kept { kept.stage.pool.release(kept.slot) }
+        state.kept = (frame.slot, frame.stage, frame.taken)
         state.isKeptDropped = isDropped
+    }
+
+    /// Sends the last frame once more, or one that was dropped, which is then the newest.
+    func sendKept(_ state: inout State, at time: UInt64) {
+        guard let (slot, stage, taken) = state.kept else { return }
+        stage.pool.hold(slot)
+        let frame = Frame(slot: slot, time: time, stage: stage)
+        if state.isKeptDropped { keepNewest(frame, taken: taken) }
+        state.isKeptDropped = false
+        state.counts.repeated += 1
+        state.waiting.append(frame)
     }
 
     /// Where a dropped frame is copied to for `repeatLast`: it may be the last one for long.
@@ -69,9 +81,9 @@ extension CaptureQueue {
         let stage = state.stage
         let isWanted = isInPause ? state.origin == nil || stage.format.rate == nil : state.origin != nil
         guard stage.keepsLast, isWanted else { return nil }
-        if state.isKeptDropped, let (slot, earlier) = state.kept, earlier === stage {
+        if state.isKeptDropped, let kept = state.kept, kept.stage === stage {
             state.kept = nil
-            return Admission(slot: slot, stage: stage, taken: taken, time: nil)
+            return Admission(slot: kept.slot, stage: stage, taken: taken, time: nil)
         }
         return stage.pool.acquire().map { Admission(slot: $0, stage: stage, taken: taken, time: nil) }
     }

@@ -57,7 +57,7 @@ package final class CaptureQueue: CaptureSink {
         var divisor = 1
         var recent = RecentDrops()
         /// The slot of the last frame, held once more for `repeatLast`.
-        var kept: (slot: FramePool.Slot, stage: Stage)?
+        var kept: (slot: FramePool.Slot, stage: Stage, taken: UInt64)?
         /// Whether that frame was dropped, so that the slot belongs to nothing else and no file has its picture.
         var isKeptDropped = false
         /// Of a constant rate, the number of the first frame that nothing was sent for.
@@ -168,11 +168,11 @@ package final class CaptureQueue: CaptureSink {
         let (slot, stage) = (admission.slot, admission.stage)
         state.withLock { state in
             guard var time = admission.time?.elapsed, let clock = admission.time?.clock else {
-                return keep(&state, slot, stage, isDropped: true)
+                return keep(&state, admission, isDropped: true)
             }
             guard clock >= state.last, constant.map({ $0.tick(time) >= state.tick }) ?? true else {
                 state.counts.log.add(1, at: Double(time) / 1e9, .rate, period: stage.period * 2)
-                return keep(&state, slot, stage, isDropped: true)
+                return keep(&state, admission, isDropped: true)
             }
             if let constant {
                 let tick = constant.tick(time)
@@ -182,7 +182,7 @@ package final class CaptureQueue: CaptureSink {
             }
             if stage.keepsLast {
                 stage.pool.hold(slot)
-                keep(&state, slot, stage, isDropped: false)
+                keep(&state, admission, isDropped: false)
             }
             let frame = Frame(slot: slot, time: time, stage: stage)
             keepNewest(frame, taken: admission.taken)
