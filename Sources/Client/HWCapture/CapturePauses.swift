@@ -40,6 +40,9 @@ package struct CapturePauses: Sendable {
 
     package var isPaused: Bool { pauses.last.map { $0.end == nil } ?? false }
 
+    /// When the last pause ended; nil while it lasts, and before the first.
+    package var end: UInt64? { pauses.last?.end }
+
     /// Leaves out what is recorded from a time on.
     /// - Returns: when the pause begins; nil while one lasts, and for more than the most pauses.
     package mutating func pause(at time: UInt64) -> UInt64? {

@@ -22,6 +22,8 @@ extension CaptureQueue {
     }
 
     func repeatLast(_ state: inout State, at time: UInt64, isEnd: Bool) {
+        // It may have come while the pause ended, or after that.
+        if state.origin == nil, let end = state.pauses.end { begin(&state, at: end) }
         guard state.kept != nil, let origin = state.origin else { return }
         if let constant {
             let due = isEnd ? time : time - min(time, Self.latest)
