@@ -51,13 +51,16 @@ extension CaptureQueue {
     /// What has no room is left out there, too.
     func fill(_ state: inout State, before end: UInt64, _ rate: CaptureRate) {
         guard let stage = state.kept?.stage, end > state.tick else { return }
-        let room = max(2 * stage.depth, Int(rate.perSecond)) - state.waiting.count
+        let room = greatestCount(stage) - state.waiting.count
         state.tick = max(state.tick, end - min(end, UInt64(max(0, room))))
         while state.tick < end {
             sendKept(&state, at: rate.time(state.tick))
             state.tick += 1
         }
     }
+
+    /// The most frames that wait: those that are repeated for a constant rate have no slots of their own.
+    func greatestCount(_ stage: Stage) -> Int { constant.map { max(2 * stage.depth, Int($0.perSecond)) } ?? stage.depth }
 
     func keep(_ state: inout State, _ frame: Admission, isDropped: Bool) {
         if let kept = state.kept { kept.stage.pool.release(kept.slot) }

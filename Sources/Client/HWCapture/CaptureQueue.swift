@@ -266,7 +266,8 @@ package final class CaptureQueue: CaptureSink {
             }
             guard !isLeftOut(&state, elapsed) else { return keepDropped(&state, taken) }
             state.recent.note(frame: seconds)
-            guard state.waiting.count < stage.depth, let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
+            guard state.waiting.count < greatestCount(stage),
+                let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
             else {
                 drop(&state, at: seconds)
                 return keepDropped(&state, taken)
