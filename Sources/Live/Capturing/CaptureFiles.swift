@@ -77,6 +77,14 @@ package struct CaptureFiles: CaptureOutput {
         case hevc([UInt8], color: MovieColor?)
         /// Another codec.
         case coded(CodedVideoTrackSettings)
+
+        /// Bytes of parameter sets.
+        var size: Int {
+            switch self {
+            case .hevc(let record, _): record.count
+            case .coded(let settings): settings.configuration.fields.count
+            }
+        }
     }
 
     /// Ticks a second of all times.

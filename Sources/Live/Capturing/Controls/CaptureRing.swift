@@ -21,13 +21,19 @@ package protocol CaptureOutput {
 
 /// The packets of the last seconds, from a key frame on, as `--last` keeps them in memory.
 package struct CaptureRing: Sendable {
+    /// How packets are coded from one of a group on, and the number of that configuration.
+    fileprivate struct Configured: Sendable {
+        var configuration: CaptureFiles.Configuration
+        var number: Int
+        var index: Int
+    }
+
     /// A key frame and the frames up to the next one.
     fileprivate struct Group: Sendable {
-        /// How its packets are coded, and the number of that configuration.
-        var configuration: CaptureFiles.Configuration?
-        var configurationNumber: Int
-        var packets: [CaptureFiles.Packet]
-        var size: Int
+        /// How packets are coded, from one on.
+        var configurations: [Configured]
+        var packets: [CaptureFiles.Packet] = []
+        var size = 0
 
         var begin: Int64 { packets.first?.time ?? 0 }
     }
@@ -50,8 +56,8 @@ package struct CaptureRing: Sendable {
     private var groups: [Group] = []
     private var sound: [WrittenPacket] = []
     private var marks: [(title: String, time: Int64)] = []
-    private var configuration: CaptureFiles.Configuration?
-    private var configurationNumber = 0
+    /// The last one.
+    private var configured: Configured?
     private var size = 0
     /// Whether frames of a group that is not kept follow, up to the next key frame.
     private var isSkipping = true
@@ -73,17 +79,21 @@ package struct CaptureRing: Sendable {
     }
 
     package mutating func configure(_ configuration: CaptureFiles.Configuration) {
-        self.configuration = configuration
-        configurationNumber += 1
+        let number = (configured?.number ?? 0) + 1
+        configured = Configured(configuration: configuration, number: number, index: 0)
+        // A source that is copied may change it between key frames; each time has its bytes.
+        guard !isSkipping, let last = groups.indices.last else { return }
+        groups[last].configurations.append(
+            Configured(configuration: configuration, number: number, index: groups[last].packets.count))
+        groups[last].size += configuration.size
+        size += configuration.size
     }
 
     package mutating func append(_ packet: CaptureFiles.Packet) {
         if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
         (lastTime, frames) = (packet.time, frames + 1)
         if packet.isKey {
-            groups.append(
-                Group(
-                    configuration: configuration, configurationNumber: configurationNumber, packets: [], size: 0))
+            groups.append(Group(configurations: configured.map { [$0] } ?? []))
             isSkipping = false
         }
         guard !isSkipping, let last = groups.indices.last else { return }
@@ -169,11 +179,14 @@ extension CaptureRing.Content {
         var configurationNumber = 0
         var rest = sound[...]
         for group in groups {
-            if let configuration = group.configuration, group.configurationNumber != configurationNumber {
-                configurationNumber = group.configurationNumber
-                try files.configure(configuration)
-            }
-            for packet in group.packets {
+            var configurations = group.configurations[...]
+            for (index, packet) in group.packets.enumerated() {
+                while let next = configurations.first, next.index <= index {
+                    configurations.removeFirst()
+                    guard next.number != configurationNumber else { continue }
+                    configurationNumber = next.number
+                    try files.configure(next.configuration)
+                }
                 while let next = rest.first, next.time * Int64(CaptureFiles.timeScale) / scale < packet.time {
                     _ = try files.append(sound: rest.removeFirst())
                 }
