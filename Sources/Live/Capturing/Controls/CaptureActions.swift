@@ -36,8 +36,8 @@ final class CaptureActions {
     func perform(_ request: CaptureControls.Request) {
         switch request.control {
         case .pause: pause(at: request.time)
-        case .resume: resume(at: request.time)
-        case .toggle: if queue.isPaused { resume(at: request.time) } else { pause(at: request.time) }
+        case .resume: resume()
+        case .toggle: if queue.isPaused { resume() } else { pause(at: request.time) }
         case .mark(let title): mark(title, at: request.time)
         case .save: save(at: request.time)
         case .still: takeStill()
@@ -81,8 +81,9 @@ final class CaptureActions {
         Console.file("paused at \(seconds(at: begin)) s")
     }
 
-    private func resume(at time: UInt64) {
-        guard let end = queue.resume(at: time) else {
+    private func resume() {
+        // Frames that have come since it was asked for are left out already.
+        guard let end = queue.resume(at: MonotonicTime.now.nanoseconds) else {
             return Console.note("warning: the recording is not paused")
         }
         sound?.track.resume(at: end)
