@@ -138,8 +138,8 @@ package final class CopyQueue: PausableQueue {
 
     package func interrupted(from begin: UInt64, to end: UInt64) {
         state.withLock { state in
-            // It counts from its own begin.
-            state.sequence = nil
+            // It counts from its own begin, and what it sends depends on frames that did not come.
+            (state.sequence, state.isBroken) = (nil, true)
             state.counts.noteInterruption(at: state.seconds(begin), seconds: Double(end - begin) / 1e9)
         }
     }
