@@ -54,8 +54,10 @@ package final class CopyQueue: PausableQueue {
     package var end: CaptureQueue.End? { state.withLock { $0.end } }
     /// CLOCK_MONOTONIC of the first frame that is in a file; nil before it.
     package var origin: UInt64? { state.withLock { $0.origin } }
-    /// CLOCK_MONOTONIC of the first frame that came.
-    var first: UInt64? { state.withLock { $0.first } }
+    /// Nanoseconds since the first frame that came, without pauses; nil before it.
+    package func waited(at clock: UInt64) -> UInt64? {
+        state.withLock { state in state.first.map { state.pauses.time(at: clock, from: $0) } }
+    }
 
     /// The next frame, in order.
     package func next() -> Unit? {

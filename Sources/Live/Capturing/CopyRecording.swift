@@ -54,8 +54,7 @@ final class CopyRecording: CaptureStream {
     func step() throws {
         while writer.isReady, let unit = queue.next() { take(unit) }
         if let sound, let origin = queue.origin { try sound.write(from: origin, to: writer) }
-        let now = MonotonicTime.now.nanoseconds
-        if sent == 0, let first = queue.first, now >= first + Self.longestWait {
+        if sent == 0, let waited = queue.waited(at: MonotonicTime.now.nanoseconds), waited >= Self.longestWait {
             throw CommandFailure(.ioError, "the source sent no key frame for \(Self.longestWait / 1_000_000_000) s")
         }
     }
