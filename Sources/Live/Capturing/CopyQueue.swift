@@ -40,13 +40,14 @@ package final class CopyQueue: PausableQueue {
     /// Signaled for each frame, and at the end.
     package let wake: EventFD
     private let limit: UInt64?
+    private let content: CaptureFormat.Content
     private let period: Double
     private let state = Mutex(State())
 
     /// - Parameter limit: the duration in nanoseconds; nil without an end.
     package init(_ format: CaptureFormat, limit: UInt64?) throws(SystemError) {
         wake = try EventFD()
-        self.limit = limit
+        (self.limit, content) = (limit, format.content)
         period = format.rate.map { 1 / $0.perSecond } ?? 0
     }
 
@@ -133,7 +134,7 @@ package final class CopyQueue: PausableQueue {
 
     package func changed(_ format: CaptureFormat) {
         // A size is what the stream's parameter sets say.
-        if case .raw = format.content { finish(.changed(format)) }
+        if format.content != content { finish(.changed(format)) }
     }
 
     package func ended(_ end: CaptureEnd) { finish(.source(end)) }
