@@ -85,7 +85,7 @@ final class RecordedFrames {
                 isRequested = true
                 try asking { () throws(ClientError) in try session.complete() }
             }
-            _ = try receive(timeout: isRepeated ? .milliseconds(20) : .zero)
+            _ = try receive(timeout: .milliseconds(20))
         }
     }
 

@@ -252,7 +252,7 @@ final class CaptureRecording: CaptureStream {
                 }
             }
             if !isReceiving { usleep(20_000) }
-            try receive(timeout: isRepeated ? .milliseconds(20) : .zero)
+            try receive(timeout: .milliseconds(20))
         }
     }
 
