@@ -132,11 +132,12 @@ final class CaptureRecording: CaptureStream {
             if !isReceiving { usleep(20_000) }
             try receive(timeout: .milliseconds(20))
         }
-        pastRestarts += session.restartCount
         try watch(session.fileDescriptor, false)
         session.invalidate()
         slots = [:]
-        (session, settings) = try renew(stage.format, stage.copy.format)
+        let next = try renew(stage.format, stage.copy.format)
+        pastRestarts += session.restartCount
+        (session, settings) = next
         (self.stage, isCompleted) = (stage, false)
         try prepare()
         try watch(session.fileDescriptor, true)
