@@ -194,13 +194,14 @@ struct CaptureRingTests {
         #expect(ring.content(until: 1_923_000) != nil)
     }
 
-    @Test func parameterSetsAreThoseOfTheFrames() throws {
+    /// A source that is copied changes them at any frame.
+    @Test(arguments: [60, 75]) func parameterSetsAreThoseOfTheFrames(change: Int) throws {
         let folder = try Folder()
         var ring = CaptureRing(duration: 180_000, greatestSize: 1 << 20, soundScale: nil)
         ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<90 {
             // A session that continues in another process states them again; these have another general level.
-            if number == 60 {
+            if number == change {
                 var other = CaptureFilesTests.configuration
                 other[12] = 33
                 ring.configure(.hevc(other, color: nil))

@@ -11,18 +11,40 @@ struct Feed {
     let planes = Planes(64 * 96)
     let begin: UInt64 = 1_000_000_000_000
 
-    init(_ format: CaptureFormat = format, limit: UInt64? = nil, constant: CaptureRate? = nil) throws {
+    init(
+        _ format: CaptureFormat = format, limit: UInt64? = nil, constant: CaptureRate? = nil,
+        keepsNewest: Bool = false
+    ) throws {
         queue = try CaptureQueue(
-            format, try #require(FrameCopy(format)), held: 4, limit: limit, constant: constant)
+            format, try #require(FrameCopy(format)), held: 4, limit: limit, constant: constant,
+            keepsNewest: keepsNewest)
     }
 
     /// Sends a frame, by default in time; it arrives when it was taken, or later.
-    func send(_ number: UInt64, milliseconds: UInt64? = nil, late: UInt64 = 0, short: Int = 0) {
-        let time = begin + (milliseconds ?? number * 10) * 1_000_000
-        planes.bytes[0] = UInt8(truncatingIfNeeded: number)
+    func send(_ number: UInt64, milliseconds: UInt64? = nil, late: UInt64 = 0, short: Int = 0, size: Int = 64) {
+        let time = time(milliseconds ?? number * 10)
         queue.frame(
-            [planes.plane(0..<64 * 64, stride: 64), planes.plane(64 * 64..<64 * 96 - short, stride: 64)],
-            at: time, sequence: number, arrival: time + late * 1_000_000)
+            picture(number, short: short, size: size), at: time, sequence: number,
+            arrival: time + late * 1_000_000)
+    }
+
+    /// Begins to send a frame, and copies its picture: `queue.add` sends it.
+    func admit(_ number: UInt64, milliseconds: UInt64? = nil) -> CaptureQueue.Admission? {
+        let (time, picture) = (time(milliseconds ?? number * 10), picture(number))
+        guard let frame = queue.admit(picture, at: time, time, number) else { return nil }
+        frame.stage.copy.copy(picture, to: frame.stage.pool.bytes(of: frame.slot))
+        return frame
+    }
+
+    /// CLOCK_MONOTONIC of a time since the first frame.
+    func time(_ milliseconds: UInt64) -> UInt64 { begin + milliseconds * 1_000_000 }
+
+    private func picture(_ number: UInt64, short: Int = 0, size: Int = 64) -> [CapturePlane] {
+        planes.bytes[0] = UInt8(truncatingIfNeeded: number)
+        let count = size * size
+        return [
+            planes.plane(0..<count, stride: size), planes.plane(count..<count * 3 / 2 - short, stride: size),
+        ]
     }
 
     /// Asks for the last frame again.
@@ -134,12 +156,12 @@ struct CaptureQueueTests {
         feed.repeat(milliseconds: 1000)
         // What waits is recorded first.
         #expect(feed.pictures() == [[0, 0]])
-        feed.repeat(milliseconds: 999)
-        feed.repeat(milliseconds: 1000)
-        feed.repeat(milliseconds: 1001)
-        #expect(feed.pictures() == [[0, 1000]])
-        feed.repeat(milliseconds: 1001, isEnd: true)
-        #expect(feed.pictures() == [[0, 1001]])
+        feed.repeat(milliseconds: 699)
+        feed.repeat(milliseconds: 700)
+        feed.repeat(milliseconds: 701)
+        #expect(feed.pictures() == [[0, 700]])
+        feed.repeat(milliseconds: 701, isEnd: true)
+        #expect(feed.pictures() == [[0, 701]])
         #expect(feed.queue.counts.repeated == 2)
         #expect(feed.queue.counts.captured == 1)
     }
@@ -204,13 +226,6 @@ struct CaptureQueueTests {
     private static let small = CaptureFormat(
         .raw(pixelFormat: "NV12"), width: 32, height: 32, rate: CaptureRate(100))
 
-    private func sendSmall(_ feed: Feed, _ number: UInt64) {
-        let time = feed.begin + number * 10_000_000
-        feed.queue.frame(
-            [feed.planes.plane(0..<32 * 32, stride: 32), feed.planes.plane(32 * 32..<32 * 48, stride: 32)],
-            at: time, sequence: number, arrival: time)
-    }
-
     @Test func framesOfAnotherSizeHaveAPoolOfTheirOwn() throws {
         let feed = try Feed()
         let first = feed.queue.stage
@@ -220,7 +235,7 @@ struct CaptureQueueTests {
         #expect(feed.queue.stage === first)
         feed.queue.changed(Self.small)
         // None is lost while a session for them is created, which takes longer than the queue's usual depth.
-        for number in 2..<32 as Range<UInt64> { sendSmall(feed, number) }
+        for number in 2..<32 as Range<UInt64> { feed.send(number, size: 32) }
         #expect(feed.queue.end == nil && feed.queue.counts.log.total == 0)
         var frames: [CaptureQueue.Frame] = []
         while let frame = feed.queue.next() { frames.append(frame) }
@@ -237,7 +252,7 @@ struct CaptureQueueTests {
         let feed = try Feed()
         feed.send(0)
         feed.queue.changed(Self.small)
-        sendSmall(feed, 1)
+        feed.send(1, size: 32)
         feed.queue.changed(Feed.format)
         feed.send(2)
         #expect(feed.queue.counts.log.counts == [.queue: 1])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDBoxes
 package import HWDControlCommands
 internal import HWDHEVC
 internal import HWDSystem
