@@ -60,7 +60,9 @@ extension CaptureQueue {
     }
 
     /// The most frames that wait: those that are repeated for a constant rate have no slots of their own.
-    func greatestCount(_ stage: Stage) -> Int { constant.map { max(2 * stage.depth, Int($0.perSecond)) } ?? stage.depth }
+    func greatestCount(_ stage: Stage) -> Int {
+        constant.map { max(2 * stage.depth, Int($0.perSecond)) } ?? stage.depth
+    }
 
     func keep(_ state: inout State, _ frame: Admission, isDropped: Bool) {
         if let kept = state.kept { kept.stage.pool.release(kept.slot) }

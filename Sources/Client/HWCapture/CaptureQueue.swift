@@ -83,6 +83,7 @@ package final class CaptureQueue: CaptureSink {
     private static let greatestPool = 512 << 20
     /// Nanoseconds between two frames: a tick of the file's clock at least.
     package static let shortestStep: UInt64 = 100_000
+
     /// Slots of a pool: as many as are wanted, or as its memory may have.
     package static func slotCount(_ size: Int, wanted: Int, fewest: Int = 2) -> Int {
         min(wanted, max(fewest, greatestPool / max(1, size)))
@@ -166,13 +167,15 @@ package final class CaptureQueue: CaptureSink {
     /// Meanwhile a pause or a late copy may have had the last frame repeated for its time, or a later one.
     package func add(_ admission: Admission) {
         let (slot, stage) = (admission.slot, admission.stage)
-        state.withLock { state in
+        let isSent = state.withLock { state in
             guard var time = admission.time?.elapsed, let clock = admission.time?.clock else {
-                return keep(&state, admission, isDropped: true)
+                keep(&state, admission, isDropped: true)
+                return false
             }
             guard clock >= state.last, constant.map({ $0.tick(time) >= state.tick }) ?? true else {
                 state.counts.log.add(1, at: Double(time) / 1e9, .rate, period: stage.period * 2)
-                return keep(&state, admission, isDropped: true)
+                keep(&state, admission, isDropped: true)
+                return false
             }
             if let constant {
                 let tick = constant.tick(time)
@@ -187,8 +190,9 @@ package final class CaptureQueue: CaptureSink {
             let frame = Frame(slot: slot, time: time, stage: stage)
             keepNewest(frame, taken: admission.taken)
             state.waiting.append(frame)
+            return true
         }
-        wake.signal()
+        if isSent { wake.signal() }
     }
 
     /// Whether a frame of a constant rate has its picture already, or is behind the end.
