@@ -194,8 +194,7 @@ package final class CaptureStills: Sendable {
             repeat { state.number += 1 } while !plan.replaces && plan.exists(state.number)
             return Still(
                 index: add(Report(time: time), to: &state), full: room == .direct ? full : nil,
-                number: state.number,
-                time: time, picture: picture, exif: exif)
+                number: state.number, time: time, picture: picture, exif: exif)
         }
         // There is room, which was reserved.
         _ = self.queue(room).push(still)
