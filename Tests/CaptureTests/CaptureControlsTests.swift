@@ -4,6 +4,7 @@ import Glibc
 import HWClient
 import HWDCapturing
 import HWDControlCommands
+import HWDTransport
 import Testing
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
@@ -50,6 +51,35 @@ struct CaptureControlsTests {
         let signals = (Int32(1)...64).compactMap { signal in CaptureControl(signal: signal).map { (signal, $0) } }
         #expect(signals.map(\.0) == [SIGUSR1, SIGUSR2, __libc_current_sigrtmin(), __libc_current_sigrtmin() + 1])
         #expect(signals.map(\.1) == [.save, .toggle, .mark(nil), .still])
+    }
+
+    /// By its key, its signal and its word, in one row.
+    @Test func everyControlIsInTheHelp() throws {
+        let help = CaptureCommand.configuration.discussion
+        let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
+        let rows = lines.drop { $0 != "CONTROLS" }.prefix { $0 != "LAST" }.map { row in
+            row.split { $0 == " " || $0 == "," }.map(String.init)
+        }
+        let first = __libc_current_sigrtmin()
+        let names = [SIGUSR1: "SIGUSR1", SIGUSR2: "SIGUSR2", first: "SIGRTMIN", first + 1: "SIGRTMIN+1"]
+        for binding in CaptureControl.bindings {
+            var words = [binding.word]
+            if let key = binding.key { words.append(String(UnicodeScalar(key))) }
+            if let signal = binding.signal { words.append(try #require(names[signal])) }
+            #expect(rows.contains { row in words.allSatisfy(row.contains) }, "\(words)")
+        }
+    }
+
+    @Test func controlsThatNobodyFollowsAreCounted() throws {
+        let controls = CaptureControls(wake: try EventFD())
+        for _ in 0..<CaptureControls.greatestCount + 6 { controls.add(.save) }
+        controls.add(.stop)
+        let (requests, ignored) = controls.take()
+        #expect(requests.map(\.control) == Array(repeating: .save, count: CaptureControls.greatestCount))
+        #expect(ignored == 7)
+        controls.add(.pause)
+        #expect(controls.take().requests.map(\.control) == [.pause])
+        #expect(controls.take().ignored == 0)
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)

@@ -60,7 +60,7 @@ private final class Folder {
 private func frame(_ number: Int, isKey: Bool = true, begins: Bool = false, padding: Int = 0) -> CaptureFiles.Packet
 {
     let time = Int64(number) * 3000
-    // A filler (NAL unit 38) is passed over by decoders.
+    // A filler (NAL unit 38) is skipped by decoders.
     let filler: [UInt8] = [0x4C, 0x01] + [UInt8](repeating: 0xFF, count: padding) + [0x80]
     let length = withUnsafeBytes(of: UInt32(filler.count).bigEndian) { Array($0) }
     return CaptureFiles.Packet(

@@ -16,7 +16,8 @@ private final class Recording {
         matrix: 1)
     let queue: CaptureQueue
     let folder = NSTemporaryDirectory() + "stills-\(UUID().uuidString)"
-    private let planes = Planes(64 * 96)
+    private let planes = Planes(128 * 192)
+    private var side = 64
 
     init() throws {
         queue = try CaptureQueue(
@@ -30,20 +31,30 @@ private final class Recording {
         planes.bytes[0] = number
         let time = 1_000_000_000_000 + UInt64(number) * 10_000_000
         queue.frame(
-            [planes.plane(0..<64 * 64, stride: 64), planes.plane(64 * 64..<64 * 96, stride: 64)], at: time,
-            sequence: nil, arrival: time)
+            [
+                planes.plane(0..<side * side, stride: side),
+                planes.plane(side * side..<side * side * 3 / 2, stride: side),
+            ], at: time, sequence: nil, arrival: time)
+    }
+
+    /// Frames are twice as wide and high from now on.
+    func enlarge() {
+        var format = Self.format
+        side *= 2
+        (format.width, format.height) = (side, side)
+        queue.changed(format)
     }
 
     /// Codes what waits.
     func encode() { while let frame = queue.next() { queue.pool.release(frame.slot) } }
 
-    func stills(_ coders: CaptureStills.Coders, capacity: Int = 2, name: String = "shot.heic") throws
-        -> CaptureStills
-    {
+    func stills(
+        _ coders: CaptureStills.Coders, capacity: Int = 2, name: String = "shot.heic", greatestReports: Int = 100
+    ) throws -> CaptureStills {
         let plan = CaptureStills.Plan(
             path: "\(folder)/\(name)", replaces: false, limit: capacity * queue.stage.copy.slotSize)
         return try CaptureStills(
-            plan, coders, slotSize: queue.stage.copy.slotSize, rate: 100)
+            plan, coders, slotSize: queue.stage.copy.slotSize, rate: 100, greatestReports: greatestReports)
     }
 
     /// The names of the folder's files, with their contents.
@@ -146,6 +157,40 @@ struct CaptureStillsTests {
         #expect(stills.pending == 0)
     }
 
+    @Test func theBufferHoldsBytesWhateverTheSize() throws {
+        let recording = try Recording()
+        let gate = Gate()
+        let stills = try recording.stills(.init(heic: Self.coder(gate), jpeg: Self.coder()), capacity: 5)
+        for number in 0..<3 as Range<UInt8> {
+            recording.send(number)
+            recording.encode()
+            stills.take(recording.queue)
+            if number == 0 { recording.enlarge() }
+        }
+        gate.open(9)
+        let reports = stills.finish()
+        #expect(reports.map(\.format) == ["heic", "heic", "jpeg"])
+        #expect(reports.last?.reason == "2 stills wait, as many as the buffer holds")
+        // All room is free again.
+        #expect(stills.pending == 0)
+    }
+
+    @Test func reportsAreBounded() throws {
+        let recording = try Recording()
+        let stills = try recording.stills(
+            .init(heic: Self.coder(), jpeg: Self.coder()), capacity: 9, greatestReports: 3)
+        stills.take(recording.queue)
+        for number in 0..<4 as Range<UInt8> {
+            #expect(!stills.isCut || number == 3)
+            recording.send(number)
+            stills.take(recording.queue)
+        }
+        #expect(stills.finish().map(\.format) == [nil, "heic", "heic"])
+        #expect(stills.isCut)
+        // What is not listed is written.
+        #expect(try recording.files().count == 4)
+    }
+
     @Test func whereHEICFailsAStillIsAJPEG() throws {
         let recording = try Recording()
         let stills = try recording.stills(.init(heic: Self.coder(fails: true), jpeg: Self.coder()))
@@ -192,7 +237,7 @@ struct CaptureStillsTests {
         #expect(try recording.files() == ["shot-001.heic": [0]])
     }
 
-    @Test func numbersOfFilesThatExistArePassedOver() throws {
+    @Test func numbersOfFilesThatExistAreSkipped() throws {
         let recording = try Recording()
         for name in ["shot-001.jpg", "shot-003.heic"] {
             try Data([99]).write(to: URL(fileURLWithPath: "\(recording.folder)/\(name)"))
@@ -322,7 +367,24 @@ struct CaptureStillsTests {
         rule.isRecording = true
         #expect(rule.take(SIGINT) == .endRecording)
         rule.isWaitingForStills = true
+        #expect(rule.signalsToGiveUp == 1)
         #expect(
             [SIGHUP, SIGINT, SIGHUP, SIGTERM].map { rule.take($0) } == [.none, .giveUpStills, .none, .endProgram])
+    }
+
+    /// As many as a line asks for, however the recording ended: at its duration, by a terminal that closes, by a signal.
+    @Test(arguments: [nil, SIGHUP, SIGINT, SIGTERM])
+    func stillsAreGivenUpByTheSignalsThatALineAsksFor(first: Int32?) {
+        var rule = CaptureSignalRule()
+        rule.isRecording = true
+        if let first { #expect(rule.take(first) == .endRecording) }
+        rule.isWaitingForStills = true
+        let count = rule.signalsToGiveUp
+        #expect(count == (first == SIGINT || first == SIGTERM ? 1 : 2))
+        for number in 1...count {
+            #expect((rule.take(SIGINT) == .giveUpStills) == (number == count))
+            #expect(rule.signalsToGiveUp == count - number)
+        }
+        #expect(rule.take(SIGINT) == .endProgram)
     }
 }

@@ -97,6 +97,12 @@ struct TestSourceTests {
         #expect(settings.frameDuration == 1_000_000_000)
     }
 
+    @Test func ticksAreTheNearest() {
+        #expect((0..<91).map { CaptureSettings.ticks($0 * 1_000_000_000 / 30) } == (0..<91).map { $0 * 3000 })
+        #expect(CaptureSettings.ticks(41_708_333) == 3754)
+        #expect(CaptureFiles.ticks(33_333_333) == 3000)
+    }
+
     @Test func namesOfSourcesAreFound() throws {
         let camera = CaptureKind("camera", hasPart: true, list: { [] }, open: TestSource.kind.open)
         let kinds = [TestSource.kind, camera]

@@ -6,7 +6,7 @@ CONTAINERS = {"moov", "trak", "mdia", "minf", "stbl", "edts", "moof", "traf"}
 
 
 def boxes(data, start=0, end=None):
-    """(type, begin, begin of the body, end) of each box; the last one may be cut off."""
+    """(type, start, start of the body, end) of each box; the last one may be cut off."""
     end = len(data) if end is None else end
     while start + 8 <= end:
         size, kind = int.from_bytes(data[start:start + 4], "big"), data[start + 4:start + 8].decode("latin1")
@@ -18,7 +18,7 @@ def boxes(data, start=0, end=None):
 
 
 def tree(data, start, end, path=""):
-    """(path, begin of the body, end) of all boxes below one."""
+    """(path, start of the body, end) of all boxes below one."""
     for kind, _, body, stop in boxes(data, start, end):
         yield path + kind, body, stop
         if kind in CONTAINERS:

@@ -3,8 +3,8 @@ public import HWClient
 
 /// A recording: frames of a source in, HEVC in a .mov or .mp4 out, in real time.
 ///
-/// The file has its final name from its first fragment on and plays to within a second of any crash, of the app, the daemon or the
-/// machine; at the end it is finished in place (`MovieRecorder`). The compression session is replayed where its process fails,
+/// The file has its final name from its first fragment on and plays up to the last half second before any crash, of the app, the
+/// daemon or the machine; at the end it is finished in place (`MovieRecorder`). The compression session is replayed where its process fails,
 /// and no frame is lost by that. A frame that finds no room, because the encoder or the disk is behind, is dropped before it is
 /// coded; the one before it lasts longer, so that times stay those of the source. `Receipt` has the time and the cause of each.
 ///
@@ -24,7 +24,7 @@ public final class CaptureSession: Sendable {
     ///   - daemon: of `Daemon.find()`.
     ///   - source: frames of NV12, YU12, P010, I010, AR24, AB24 or AB4H; one whose size or format changes ends the recording.
     ///   - path: a name that ends with .mov is a QuickTime movie, others are MP4.
-    ///   - options: what is asked for; by default a recording until `stop`.
+    ///   - options: by default a recording until `stop`.
     /// - Throws: `format`, `file`, `session` or `source`; nothing was written.
     public static func start(
         _ daemon: Daemon, _ source: any CaptureSource, to path: String, _ options: Options = Options()
@@ -52,7 +52,7 @@ public final class CaptureSession: Sendable {
         return try recorder.result()
     }
 
-    /// Waits until the recording has ended: by the source, its duration or size, a failure, or `stop` of another task.
+    /// Waits until the recording has ended: by the source, its duration, a failure, or `stop` of another task.
     ///
     /// - Throws: as `stop`; `CancellationError` where the task is canceled: the recording continues.
     @discardableResult

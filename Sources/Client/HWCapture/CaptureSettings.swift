@@ -10,6 +10,9 @@ package struct CaptureSettings: Sendable {
     /// Ticks a second of all times of a recording.
     package static let timeScale: UInt32 = 90_000
 
+    /// The ticks that are nearest to nanoseconds.
+    package static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64((nanoseconds * 9 + 50_000) / 100_000) }
+
     package let format: CaptureFormat
     package let pixelFormat: PixelFormat
     /// The rate of the file, whatever the source's is; nil where frames are recorded as they come.

@@ -65,11 +65,10 @@ package struct CaptureTrial {
         let slots = CaptureQueue.slotCount(size, wanted: mostSlots)
         let pool = try FramePool(slotSize: size, slotCount: slots)
         var seed: UInt64 = 1
-        for number in 0..<slots {
-            guard let slot = pool.acquire() else { continue }
-            paint(pool.bytes(of: slot), number, &seed)
-            pool.release(slot)
-        }
+        // All at once: a slot that is released is the next one that is acquired.
+        let painted = (0..<slots).compactMap { _ in pool.acquire() }
+        for (number, slot) in painted.enumerated() { paint(pool.bytes(of: slot), number, &seed) }
+        for slot in painted { pool.release(slot) }
         try session.addPool(pool, id: 1, sparing: slots)
         try session.prepare()
         let step = Int64((Double(CaptureSettings.timeScale) / settings.rate).rounded())

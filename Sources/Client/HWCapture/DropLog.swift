@@ -14,7 +14,8 @@ public enum DropCause: String, Encodable, CaseIterable, Sendable {
     case clock
     /// It was not coded when the recording ended.
     case end
-    /// A copied stream's unit before its first key frame.
+    /// A copied stream's unit without its key frame: before the first one, and up to the next one after a pause, a backlog or a
+    /// reconnection.
     case keyFrame = "key-frame"
 }
 

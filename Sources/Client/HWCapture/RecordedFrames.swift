@@ -145,8 +145,8 @@ final class RecordedFrames {
         var isMoving = false
         while session.framesInFlight < session.created.maxFramesInFlight, let frame = queue.next() {
             (slots[sent], times[sent]) = (frame.slot, frame.time)
-            last = (frame.time, max(Int64(frame.time / 1000 * 9 / 100), last.pts + 1))
-            let step = Int64(settings.frameDuration / 1000 * 9 / 100)
+            last = (frame.time, max(CaptureSettings.ticks(frame.time), last.pts + 1))
+            let step = CaptureSettings.ticks(settings.frameDuration)
             let coded = EncodeFrame(
                 frameID: sent, pts: last.pts, duration: max(1, step), poolID: Self.poolID,
                 layout: copy.layout(at: frame.slot.offset))

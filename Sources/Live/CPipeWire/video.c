@@ -31,6 +31,8 @@ struct hwd_pw_video {
     // Held by the real-time thread for as long as a picture is copied, by others for a few instructions or the first picture.
     pthread_mutex_t lock;
     bool has_format, is_told, has_ended, is_started;
+    // Whether it is a portal's screen or window.
+    bool is_screen;
     hwd_pw_video_format format;
     hwd_pw_video_events events;
     // The newest buffer that came before the start.
@@ -219,8 +221,9 @@ static void on_timer(void *data, uint64_t count) {
     // Where frames come only when something changes, silence behind the first is none.
     const bool must_come = video->format.rate > 0 || video->frames == 0;
     if (video->is_started && must_come && video->silent > video->silence) {
-        char text[100];
-        snprintf(text, sizeof text, "the PipeWire node sent no picture for %d s", video->silence / 1000);
+        char text[160];
+        snprintf(text, sizeof text, "the %s sent no picture for %d s%s", video->is_screen ? "screen or window" : "PipeWire node",
+                 video->silence / 1000, video->is_screen ? ": the first comes when something changes, so move something in it" : "");
         end(video, true, text);
     }
     pthread_mutex_unlock(&video->lock);
@@ -286,6 +289,7 @@ hwd_pw_video *hwd_pw_video_open(int fd, uint64_t serial, uint32_t id, hwd_pw_vid
         hwd_pw_video_close(video);
         return NULL;
     }
+    video->is_screen = fd >= 0;
     pw_thread_loop_lock(video->loop);
     const int result = connect_stream(video, fd, serial, id, &request);
     struct timespec period = {0, PERIOD * 1000000};

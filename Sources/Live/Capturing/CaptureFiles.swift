@@ -91,8 +91,8 @@ package struct CaptureFiles: CaptureOutput {
     /// Ticks a second of all times.
     package static let timeScale = CaptureSettings.timeScale
 
-    /// Nanoseconds as ticks.
-    package static func ticks(_ nanoseconds: UInt64) -> Int64 { Int64((nanoseconds * 9 + 50_000) / 100_000) }
+    /// The ticks that are nearest to nanoseconds.
+    package static func ticks(_ nanoseconds: UInt64) -> Int64 { CaptureSettings.ticks(nanoseconds) }
 
     private enum Parsed {
         case hevc(DecoderConfigurationRecord)
@@ -115,7 +115,7 @@ package struct CaptureFiles: CaptureOutput {
     /// What of the file is in fragments that were written: the rest is lost where its own cannot be.
     private var settled: (frames: Int, duration: Double) = (0, 0)
     private var lastTime: Int64?
-    /// The begin of a file, until its sound has come, which is later than the pictures.
+    /// The beginning of a file, until its sound has come, which is later than the pictures.
     private var waiting: [Packet] = []
     /// The number of the sound's track, and the last packets before those that are written.
     private var soundTrack = 0
@@ -242,7 +242,7 @@ package struct CaptureFiles: CaptureOutput {
         } catch { throw CommandFailure(error) }
     }
 
-    /// Creates the next file; numbers whose files exist are passed over, unless files are replaced.
+    /// Creates the next file; numbers whose files exist are skipped, unless files are replaced.
     private mutating func create() throws(MovieError) -> (String, MovieRecorder) {
         while true {
             number += 1

@@ -187,8 +187,7 @@ package final class CaptureJob {
         signals.beginRecording(arguments.control)
         defer { signals.endRecording() }
         let end = record(recording, actions)
-        // What was asked for while the last frames were coded.
-        for request in signals.takeControls() where request.control == .still { actions.perform(request) }
+        actions.performLast(signals.takeControls(), end: end.time)
         actions.finish()
         let written = writer.finish()
         recording.settle(written.frames)
@@ -204,7 +203,7 @@ package final class CaptureJob {
         receipt.unsaved = saver?.faults ?? []
         recording.close()
         receipt.stills = finishStills()
-        try finish(end, written, saver)
+        try finish(end.cause, written, saver)
     }
 
     private func openStills(_ daemon: Daemon, _ copy: FrameCopy) throws {
@@ -221,13 +220,13 @@ package final class CaptureJob {
     private func finishStills() -> [CaptureStills.Report]? {
         guard let stills else { return nil }
         signals.beginWaitingForStills()
-        var isSaid = false
-        var wasAsked = signals.hasRequest
+        var said: Int?
         while case let pending = stills.pending, pending > 0, !stills.hasGivenUp {
-            if !isSaid || wasAsked != signals.hasRequest {
-                (isSaid, wasAsked) = (true, signals.hasRequest)
+            let count = signals.signalsToGiveUp
+            if said != count, count > 0 {
+                said = count
                 Console.file(
-                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(wasAsked ? "" : "twice ")gives up"
+                    "waiting for \(Console.count(pending, "still")), which Ctrl-C \(count > 1 ? "twice " : "")gives up"
                 )
             }
             usleep(20_000)
@@ -235,20 +234,27 @@ package final class CaptureJob {
             stills.giveUp()
             Console.note("warning: \(Console.count(pending, "still")) not written: given up")
         }
-        return stills.finish()
+        let reports = stills.finish()
+        receipt.stillsCut = stills.isCut
+        return reports
     }
 
     /// The loop: until the end, and until every frame that was taken is coded.
-    private func record(_ recording: any CaptureStream, _ actions: CaptureActions) -> End {
+    /// - Returns: why the recording ended, and when, in nanoseconds of CLOCK_MONOTONIC.
+    private func record(
+        _ recording: any CaptureStream, _ actions: CaptureActions
+    ) -> (cause: End, time: UInt64) {
         do {
             try recording.prepare()
             try sound?.start()
             try source.start(recording.frames)
         } catch {
             sound?.stop()
-            return .failure(CommandFailure(error))
+            return (.failure(CommandFailure(error)), MonotonicTime.now.nanoseconds)
         }
-        let keys = ", p pauses and resumes, m begins a chapter" + (actions.canSave ? ", s saves" : "")
+        let keys =
+            ", p pauses and resumes, m begins a chapter" + (actions.canSave ? ", s saves" : "")
+            + (stills == nil ? "" : ", c takes a still")
         Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? keys : ""))
         var end: End?
         var isReceiving = true
@@ -269,6 +275,7 @@ package final class CaptureJob {
                 end = end ?? recording.end
             }
         } catch { end = .failure(CommandFailure(error)) }
+        let time = MonotonicTime.now.nanoseconds
         source.stop()
         do { if recording.isCoding { try recording.drain() } } catch {
             // What ended the recording is what is reported.
@@ -277,7 +284,7 @@ package final class CaptureJob {
         do throws(CommandFailure) { try recording.endSound() } catch {
             if case .failure = end {} else { end = .failure(error) }
         }
-        return end ?? .signal
+        return (end ?? .signal, time)
     }
 
     private func announce(_ session: CompressionSession, _ trial: CaptureTrial) {

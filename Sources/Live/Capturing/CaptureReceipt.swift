@@ -36,7 +36,7 @@ package struct CaptureReceipt: Encodable {
         }
     }
 
-    /// The begin of a chapter.
+    /// The beginning of a chapter.
     package struct Mark: Encodable {
         /// Seconds of the recording.
         package var time: Double
@@ -159,6 +159,8 @@ package struct CaptureReceipt: Encodable {
     package var sound: Sound?
     /// nil where none are asked for.
     package var stills: [CaptureStills.Report]?
+    /// Whether `stills` lacks entries, of which there are too many.
+    package var stillsCut = false
 
     enum CodingKeys: String, CodingKey {
         case schema, source, width, height, files, captured, coded, dropped, drops, repeated, halvings, restarts
@@ -166,6 +168,7 @@ package struct CaptureReceipt: Encodable {
         case newSizes = "new_sizes"
         case droppedByCause = "dropped_by_cause"
         case dropsCut = "drops_cut"
+        case stillsCut = "stills_cut"
         case longestGap = "longest_gap_s"
         case duration = "duration_s"
         case endedBy = "ended_by"

@@ -25,6 +25,9 @@ package struct CaptureSignalRule: Sendable {
 
     package init() {}
 
+    /// How many further signals give up the stills that are waited for: SIGHUP and the control `stop` are none of them.
+    package var signalsToGiveUp: Int { max(0, 2 - requests) }
+
     package mutating func take(_ signal: Int32) -> Action {
         guard isRecording else { return .endProgram }
         // A terminal that closes, and systemd, send SIGHUP beside another signal, or twice.
@@ -80,6 +83,9 @@ final class CaptureSignals: Sendable {
     /// From now on the second signal gives up the stills, and the third ends the program.
     func beginWaitingForStills() { rule.withLock { $0.isWaitingForStills = true } }
 
+    /// How many further signals give up the stills.
+    var signalsToGiveUp: Int { rule.withLock { $0.signalsToGiveUp } }
+
     /// Whether the recording is to end.
     var hasRequest: Bool { isRequested.load(ordering: .acquiring) }
 
@@ -92,7 +98,13 @@ final class CaptureSignals: Sendable {
     /// Takes the controls that wait.
     func takeControls() -> [CaptureControls.Request] {
         request.clear()
-        return controls.take()
+        let (requests, ignored) = controls.take()
+        if ignored > 0 {
+            Console.note(
+                "warning: \(Console.count(ignored, "control")) ignored: \(CaptureControls.greatestCount) wait already"
+            )
+        }
+        return requests
     }
 
     private func take(_ control: CaptureControl) {

@@ -34,7 +34,7 @@ package final class CaptureStills: Sendable {
         }
     }
 
-    /// Where stills are written, and how many wait.
+    /// Where stills are written, and how many bytes wait.
     package struct Plan: Sendable {
         package var path: String
         package var replaces: Bool
@@ -61,7 +61,7 @@ package final class CaptureStills: Sendable {
             [false, true].contains { access(FileName.bytes(name(number, isJPEG: $0)), F_OK) == 0 }
         }
 
-        /// Refuses a place where no still can be created, before anything is recorded.
+        /// Refuses a folder where no still can be created, before anything is recorded.
         package func check() throws(CommandFailure) {
             let printable = FileName.printable(path)
             var status = stat()
@@ -100,8 +100,10 @@ package final class CaptureStills: Sendable {
     }
 
     private struct Still: Sendable {
-        /// Of its report.
-        var index: Int
+        /// Of its report; nil where there are too many.
+        var index: Int?
+        /// Why the buffer had no room for it; nil where it had.
+        var full: String?
         /// Of its name.
         var number: Int
         /// Seconds of the recording.
@@ -120,14 +122,19 @@ package final class CaptureStills: Sendable {
         var number = 0
         /// Copies in the buffer, the one that is being coded included.
         var buffered = 0
+        /// Their bytes.
+        var bytes = 0
         /// Whether one is coded that the buffer had no room for.
         var isDirect = false
+        var isCut = false
     }
 
     private let plan: Plan
     private let coders: Coders
-    /// The most copies in the buffer.
-    package let capacity: Int
+    /// The most bytes in the buffer, which has one copy whatever its size is.
+    private let limit: Int
+    /// Reports at most.
+    private let greatestReports: Int
     private let buffer = WorkQueue<Still>(capacity: CaptureStills.mostCopies)
     private let direct = WorkQueue<Still>(capacity: 1)
     private let state: Mutex<State>
@@ -140,12 +147,12 @@ package final class CaptureStills: Sendable {
     /// - Parameters:
     ///   - slotSize: bytes of a copy.
     ///   - rate: frames of a second.
+    ///   - greatestReports: further stills are not in the receipt.
     package init(
-        _ plan: Plan, _ coders: Coders, slotSize: Int, rate: Double
+        _ plan: Plan, _ coders: Coders, slotSize: Int, rate: Double, greatestReports: Int = 10_000
     ) throws(SystemError) {
-        (self.plan, self.coders) = (plan, coders)
-        let limit = plan.limit ?? min(Self.greatestBuffer, Int(rate.rounded(.up)) * slotSize)
-        capacity = min(Self.mostCopies, max(1, limit / max(1, slotSize)))
+        (self.plan, self.coders, self.greatestReports) = (plan, coders, greatestReports)
+        limit = plan.limit ?? min(Self.greatestBuffer, Int(rate.rounded(.up)) * slotSize)
         var state = State()
         if !plan.replaces { while plan.exists(state.number + 1) { state.number += 1 } }
         self.state = Mutex(state)
@@ -157,6 +164,7 @@ package final class CaptureStills: Sendable {
 
     /// What becomes of stills, in a line.
     package func summary(width: Int, height: Int, slotSize: Int) -> String {
+        let capacity = min(Self.mostCopies, max(1, limit / max(1, slotSize)))
         let megabytes = DecimalText.text(Double(capacity * slotSize) / 1e6, 1)
         let rest = plan.isJPEG ? "one more is coded at once" : "one more becomes a JPEG"
         return
@@ -170,21 +178,23 @@ package final class CaptureStills: Sendable {
         let stage = frame.stage
         defer { stage.pool.release(frame.slot) }
         let time = (Double(frame.time) / 1e6).rounded() / 1000
-        guard let room = reserve() else { return refuse(time, "\(full), and one more is being coded") }
+        let size = stage.copy.slotSize
+        let (room, full) = reserve(size)
+        guard let room else { return refuse(time, "\(full), and one more is being coded") }
         guard
             let picture = CapturedPicture(
                 UnsafeRawBufferPointer(stage.pool.bytes(of: frame.slot)), stage.copy,
                 CapturedPicture.color(of: stage.format, stage.copy.format))
         else {
-            release(room)
+            release(room, size)
             return refuse(time, "there is no memory for a copy")
         }
         let exif = CapturedPicture.exif(takenAt: Self.realTime(of: taken))
         let still = state.withLock { state in
             repeat { state.number += 1 } while !plan.replaces && plan.exists(state.number)
-            state.reports.append(Report(time: time))
             return Still(
-                index: state.reports.count - 1, number: state.number, time: time, picture: picture, exif: exif)
+                index: add(Report(time: time), to: &state), full: room == .direct ? full : nil,
+                number: state.number, time: time, picture: picture, exif: exif)
         }
         // There is room, which was reserved.
         _ = self.queue(room).push(still)
@@ -200,27 +210,40 @@ package final class CaptureStills: Sendable {
         return UInt64(real.tv_sec) * 1_000_000_000 + UInt64(real.tv_nsec) - (now - min(now, time))
     }
 
-    private var full: String {
-        "\(Console.count(capacity, "still")) \(capacity == 1 ? "waits" : "wait"), as many as the buffer holds"
+    /// Adds a report, unless there are too many.
+    private func add(_ report: Report, to state: inout State) -> Int? {
+        guard state.reports.count < greatestReports else {
+            state.isCut = true
+            return nil
+        }
+        state.reports.append(report)
+        return state.reports.count - 1
     }
 
-    /// Room for one more: in the buffer, or for one that is coded at once; nil where there is none.
-    private func reserve() -> Room? {
+    /// Room for a copy of some bytes: in the buffer, or for one that is coded at once; nil where there is none.
+    /// - Returns: what the buffer has, for people, as well.
+    private func reserve(_ size: Int) -> (Room?, full: String) {
         state.withLock { state in
-            if state.buffered < capacity {
+            let count = state.buffered
+            let full =
+                "\(Console.count(count, "still")) \(count == 1 ? "waits" : "wait"), as many as the buffer holds"
+            if count == 0 || count < Self.mostCopies && state.bytes + size <= limit {
                 state.buffered += 1
-                return .buffer
+                state.bytes += size
+                return (.buffer, full)
             }
-            guard !state.isDirect else { return nil }
+            guard !state.isDirect else { return (nil, full) }
             state.isDirect = true
-            return .direct
+            return (.direct, full)
         }
     }
 
-    private func release(_ room: Room) {
+    private func release(_ room: Room, _ size: Int) {
         state.withLock { state in
             switch room {
-            case .buffer: state.buffered -= 1
+            case .buffer:
+                state.buffered -= 1
+                state.bytes -= size
             case .direct: state.isDirect = false
             }
         }
@@ -228,7 +251,7 @@ package final class CaptureStills: Sendable {
 
     private func refuse(_ time: Double?, _ reason: String) {
         let report = Report(time: time, reason: reason)
-        state.withLock { $0.reports.append(report) }
+        state.withLock { _ = add(report, to: &$0) }
         say(report)
     }
 
@@ -237,16 +260,16 @@ package final class CaptureStills: Sendable {
         try? ProcessControl.lowerPriority(by: 19)
         while case .element(let still) = queue(room).pop() {
             let report = code(still, room)
-            state.withLock { $0.reports[still.index] = report }
+            if let index = still.index { state.withLock { $0.reports[index] = report } }
             say(report)
-            release(room)
+            release(room, still.picture.size)
         }
     }
 
     /// Writes the file of a still.
     private func code(_ still: Still, _ room: Room) -> Report {
         var report = Report(time: still.time)
-        if room == .direct, !plan.isJPEG { report.reason = full }
+        if !plan.isJPEG { report.reason = still.full }
         do {
             try checkCancellation()
             var bytes: [UInt8]?
@@ -283,6 +306,9 @@ package final class CaptureStills: Sendable {
 
     /// Stills that are not written yet.
     package var pending: Int { state.withLock { $0.buffered + ($0.isDirect ? 1 : 0) } }
+
+    /// Whether there were too many for `finish` to list.
+    package var isCut: Bool { state.withLock { $0.isCut } }
 
     /// Whether those that are not written are given up.
     package var hasGivenUp: Bool { isGivenUp.load(ordering: .relaxed) }

@@ -12,6 +12,8 @@ package final class CapturedPicture: @unchecked Sendable {
     package let format: PixelFormat
     package let width: Int
     package let height: Int
+    /// Bytes of the frame.
+    package let size: Int
     /// How its samples are read.
     package let color: ColorDescription
     /// The samples; nothing writes them any more.
@@ -27,7 +29,7 @@ package final class CapturedPicture: @unchecked Sendable {
         guard let base = frame.baseAddress, let memory = malloc(copy.slotSize + Self.padding) else { return nil }
         memory.copyMemory(from: base, byteCount: copy.slotSize)
         (self.memory, layout, self.color) = (memory, copy.layout, color)
-        (format, width, height) = (copy.format, copy.width, copy.height)
+        (format, width, height, size) = (copy.format, copy.width, copy.height, copy.slotSize)
     }
 
     deinit { free(memory) }

@@ -41,9 +41,10 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     /// - Parameters:
     ///   - file: the connection, which this owns from now on.
     ///   - nodeID: the id that the portal gave.
+    ///   - silence: how long the first picture may take, which comes when something changes.
     /// - Throws: a failure with the exit code of its cause.
     package convenience init(
-        file: Int32, nodeID: UInt32, silence: Duration = .seconds(5)
+        file: Int32, nodeID: UInt32, silence: Duration = .seconds(30)
     ) throws(CommandFailure) {
         try self.init(
             file: file, serial: 0, id: nodeID, name: "\(nodeID) of the portal", request: hwd_pw_video_request(),
@@ -58,7 +59,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
             throw PipeWireNode.failure(-error)
         }
         var negotiated = hwd_pw_video_format()
-        switch hwd_pw_video_wait(video, silence.milliseconds, &negotiated) {
+        switch hwd_pw_video_wait(video, min(silence, .seconds(5)).milliseconds, &negotiated) {
         case 0: break
         case -ETIMEDOUT:
             hwd_pw_video_close(video)

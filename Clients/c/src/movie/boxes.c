@@ -219,7 +219,7 @@ typedef struct track_box {
     size_t open[4];
 } track_box;
 
-// The begin up to the sample table, which is open as well; close_track closes all.
+// The beginning up to the sample table, which is open as well; close_track closes all.
 static void open_track(text *to, const movie_track *track, track_box *state) {
     size_t *open = state->open;
     bool is_quicktime = state->is_quicktime;

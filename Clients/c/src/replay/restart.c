@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session whose process failed goes on in another one: the library repeats what was lost, the daemon supervises.
+// A session whose process failed continues in another one: the library repeats what was lost, the daemon supervises.
 #include "replay/packets.h"
 #include "replay/replay.h"
 
@@ -161,7 +161,7 @@ static int prepare_worker(hwd_session *session) {
 
 static void give_up(hwd_session *session, int status, const char *failure) {
     char reason[2 * sizeof session->reason + 64];
-    snprintf(reason, sizeof reason, "%s; the session cannot go on: %s", failure, hwd_last_error());
+    snprintf(reason, sizeof reason, "%s; the session cannot continue: %s", failure, hwd_last_error());
     hwdi_end(session, status, reason);
 }
 

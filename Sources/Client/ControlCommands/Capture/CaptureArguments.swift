@@ -76,13 +76,13 @@ package struct CaptureArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Keep this much time in memory, and write it when that is asked for (CONTROLS), as talk-001.mov, talk-002.mov and so "
+            "Keep this much time in memory, and write it at each save (CONTROLS), as talk-001.mov, talk-002.mov and so "
                 + "on; --max-size is then the most bytes that are kept, 1G by default.", valueName: "time"))
     package var last: String?
 
     @Option(
         help: ArgumentHelp(
-            "The .heic or .jpg of stills, which SIGRTMIN+1 takes: shot.heic becomes shot-001.heic, shot-002.heic and so on.",
+            "The .heic or .jpg of stills, which the control still takes (CONTROLS): shot.heic becomes shot-001.heic, shot-002.heic and so on.",
             valueName: "file"))
     package var still: String?
 

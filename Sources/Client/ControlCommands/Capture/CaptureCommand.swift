@@ -22,23 +22,25 @@ package struct CaptureCommand: ParsableCommand {
               hwctl capture --source v4l2:/dev/video0 --still shot.heic camera.mov
 
             Frames are coded as HEVC in a session of the daemon in real time. Ctrl-C, SIGTERM and SIGHUP end the recording \
-            well; a second signal ends the program at once, and leaves a file that plays.
+            cleanly; a second signal ends the program at once, and leaves a file that plays.
 
             CONTROLS
             While it records, each of these is a key of the terminal, a signal, or with --control stdin a line of standard \
             input:
-              p  SIGUSR2   toggle, pause, resume  leave out what comes, or not
-              m  SIGRTMIN  mark TITLE             begin a chapter
-              s  SIGUSR1   save                   write what --last keeps
-              q            stop                   end the recording
-            Without a title, a chapter has a number. Pictures and sound of a pause are not recorded: the rest is together, and --duration counts it alone. Chapters are \
+              p  SIGUSR2     toggle, pause, resume  pause or resume
+              m  SIGRTMIN    mark TITLE             begin a chapter
+              s  SIGUSR1     save                   write what --last keeps
+              c  SIGRTMIN+1  still                  take a still (--still)
+              q              stop                   end the recording
+            Without a title, a chapter has a number. Pictures and sound of a pause are not recorded: the parts are joined, and \
+            --duration does not count pauses. Chapters are \
             in the files that the recording finishes; hwctl repair does not know them. \
             The end of standard input ends no recording.
 
             LAST
-            --last TIME writes nothing until it is asked to: it keeps the coded packets of the last seconds in memory, and each \
+            --last TIME writes nothing until a save: it keeps the coded packets of the last seconds in memory, and each \
             save writes them into a file of its own, from the key frame before that time on (each 2 s has one), while the \
-            recording continues. At the end nothing is saved that was not asked for. A save that fails is a warning, is in \
+            recording continues. The end of the recording saves nothing. A save that fails is a warning, is in \
             the receipt, and gives the exit code at the end.
 
             FILES
@@ -54,7 +56,7 @@ package struct CaptureCommand: ParsableCommand {
             before it stays longer, so what is recorded keeps its time. If more than 5 % are dropped in 5 s, a \
             warning says so, and every other frame is left out evenly from then on.
 
-            A source that changes its size is recorded on in the same file, whose pictures then have several sizes. With \
+            A source that changes its size continues in the same file, whose pictures then have several sizes. With \
             --constant-frame-rate the file has exactly --frame-rate frames a second: each picture is at the time that is \
             nearest to its own, and is repeated where none follows.
 
@@ -71,13 +73,13 @@ package struct CaptureCommand: ParsableCommand {
             place, which the receipt lists. If a microphone goes away, the recording continues with silence.
 
             STILLS
-            With --still each signal SIGRTMIN+1 (kill -s RTMIN+1) takes a still of the newest recorded frame, with its time as \
-            Exif; names of files that exist are passed over, unless -y replaces them. Stills are coded in software by sessions with Priority \
+            With --still each signal SIGRTMIN+1 (kill -s RTMIN+1), key c or line still takes a still of the newest recorded \
+            frame, with its time as Exif; names of files that exist are skipped, unless -y replaces them. Stills are coded in software by sessions with Priority \
             background, so that hardware and processors are the recording's first. What waits is in memory, as \
             --still-buffer allows. Where that is full, one more still becomes a JPEG at once, and those that come meanwhile \
             are refused; where HEIC cannot be coded, a still is a JPEG, too. A line and the receipt say so for each. A still \
             that cannot be written ends no recording and does not change the exit code. At the end the recording is \
-            finished, and stills that wait are coded; Ctrl-C twice gives them up, with status 130.
+            finished, and stills that wait are coded; Ctrl-C twice gives them up, with status 130: a line says so.
 
             RECEIPT
             At the end a line has the frames that were captured, coded and dropped, with times and causes, the longest gap \
@@ -89,7 +91,7 @@ package struct CaptureCommand: ParsableCommand {
               damaged   the source sent less than a frame
               clock     a frame's time was not after that of the frame before
               end       captured and not written, because the recording ended early
-              key-frame with --copy: before the first key frame
+              key-frame with --copy: before the first key frame, or up to the next one after a pause, a backlog or a reconnection
 
             SOURCES
               v4l2:PATH      a camera of Video4Linux2, such as v4l2:/dev/video0, in the mode that is nearest to --size and \
@@ -105,8 +107,8 @@ package struct CaptureCommand: ParsableCommand {
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
             A warning names what a source sends in another size or at another rate than was asked. A camera or node that goes \
-            away ends the recording well; with --reconnect TIME a camera of v4l2 is waited for, and the receipt lists the time without it. One \
-            that sends nothing for 5 seconds ends the recording with status 74.
+            away ends the recording cleanly; with --reconnect TIME a camera of v4l2 is waited for, and the receipt lists the time without it. One \
+            that sends nothing for 5 seconds, or a screen or window whose first picture takes 30, ends the recording with status 74.
             """)
 
     @OptionGroup var arguments: CaptureArguments

@@ -184,7 +184,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     /// What is thrown for a failure after which the session could not be continued, with the error that prevented it.
     func last(_ failure: ClientError, since error: ClientError) -> ClientError {
-        last(ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)"))
+        last(ClientError(failure.code, "\(failure.reason); the session cannot continue: \(error.reason)"))
     }
 
     /// What is thrown for an error after which the session does not continue; where hardware failed, it names software as the

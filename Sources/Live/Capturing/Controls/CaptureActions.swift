@@ -45,6 +45,19 @@ final class CaptureActions {
         }
     }
 
+    /// Does what was asked for while the last frames were coded, as at the recording's end.
+    func performLast(_ requests: [CaptureControls.Request], end: UInt64) {
+        for request in requests {
+            switch request.control {
+            case .mark, .save, .still:
+                perform(CaptureControls.Request(control: request.control, time: min(request.time, end)))
+            case .pause, .resume, .toggle:
+                Console.note("warning: a pause is ignored: the recording ends")
+            case .stop: break
+            }
+        }
+    }
+
     /// Does what controls have left for later.
     func step(at now: UInt64) {
         while let save = saves.first, now >= save.due {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDControlCommands
-internal import HWDTransport
+package import HWDTransport
 internal import Synchronization
 
 /// What a person or another program asks of a recording that runs.
@@ -16,22 +16,22 @@ package enum CaptureControl: Hashable, Sendable {
     case save
     /// The newest frame becomes a picture of its own.
     case still
-    /// The recording ends well.
+    /// The recording ends, and its file is finished.
     case stop
 
     /// How a control is asked for: by a line, by a key of a terminal, and by a signal.
-    struct Binding: Sendable {
-        var word: String
-        var key: UInt8?
-        var signal: Int32?
-        var control: CaptureControl
+    package struct Binding: Sendable {
+        package var word: String
+        package var key: UInt8?
+        package var signal: Int32?
+        package var control: CaptureControl
 
         init(_ word: String, key: Character? = nil, signal: Int32? = nil, _ control: CaptureControl) {
             (self.word, self.key, self.signal, self.control) = (word, key?.asciiValue, signal, control)
         }
     }
 
-    static let bindings = [
+    package static let bindings = [
         Binding("pause", .pause),
         Binding("resume", .resume),
         Binding("toggle", key: "p", signal: SIGUSR2, .toggle),
@@ -120,33 +120,41 @@ package struct CaptureLines: Sendable {
 }
 
 /// The controls that were asked for and that the recording has not followed yet.
-final class CaptureControls: Sendable {
+package final class CaptureControls: Sendable {
     /// A control, and when it was asked for, in nanoseconds of CLOCK_MONOTONIC.
-    struct Request: Sendable {
-        var control: CaptureControl
-        var time: UInt64
+    package struct Request: Sendable {
+        package var control: CaptureControl
+        package var time: UInt64
     }
 
-    private let waiting = Mutex<[Request]>([])
+    private struct Waiting {
+        var requests: [Request] = []
+        var ignored = 0
+    }
+
+    private let waiting = Mutex(Waiting())
     private let wake: EventFD
 
-    private static let greatestCount = 1024
+    package static let greatestCount = 1024
 
     /// - Parameter wake: signaled with each control.
-    init(wake: EventFD) { self.wake = wake }
+    package init(wake: EventFD) { self.wake = wake }
 
     /// Adds a control; those that nobody follows are bounded.
-    func add(_ control: CaptureControl) {
+    package func add(_ control: CaptureControl) {
         let time = MonotonicTime.now.nanoseconds
-        waiting.withLock { if $0.count < Self.greatestCount { $0.append(Request(control: control, time: time)) } }
+        waiting.withLock { waiting in
+            guard waiting.requests.count < Self.greatestCount else { return waiting.ignored += 1 }
+            waiting.requests.append(Request(control: control, time: time))
+        }
         wake.signal()
     }
 
-    /// Takes what was asked for, in order.
-    func take() -> [Request] {
+    /// Takes what was asked for, in order, and the number of controls for which there was no room.
+    package func take() -> (requests: [Request], ignored: Int) {
         waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+            defer { waiting = Waiting() }
+            return (waiting.requests, waiting.ignored)
         }
     }
 }

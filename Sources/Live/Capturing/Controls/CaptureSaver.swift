@@ -6,7 +6,7 @@ package import HWDTransport
 package import HWMovies
 internal import Synchronization
 
-/// Keeps the last seconds of a recording, and writes them into a file each time that is asked for.
+/// Keeps the last seconds of a recording, and writes them into a file at each save.
 ///
 /// A thread of its own writes, so that the recording does not wait for the disk.
 package final class CaptureSaver: CaptureOutput, @unchecked Sendable {

@@ -31,7 +31,7 @@ struct DecodeCommand: ParsableCommand {
             .yuv and .raw are samples without a header, .png is the first picture, and frame-%04d.png is every \
             picture. - is Y4M on standard output. OUTPUT is created only when it is complete, all pictures of a series \
             together; see --keep-partial. If \
-            the decoder fails in the middle of the video, another process goes on with the same pictures, after a second \
+            the decoder fails in the middle of the video, another process continues with the same pictures, after a second \
             failure of hardware in software unless hardware is required, and the reason is reported.
 
             Frames are written in presentation order, cropped to the file's clean aperture, in the stream's bit depth: \

@@ -46,7 +46,7 @@ extension PropertyTable {
         PropertySpec(
             .replaysAfterFailure, .boolean, default: .bool(true),
             """
-            Whether the client library keeps packets until their pictures came, so that the session goes on in another process \
+            Whether the client library keeps packets until their pictures came, so that the session continues in another process \
             where its own fails. Libraries that cannot do that ignore it.
             """),
 

@@ -225,7 +225,7 @@ public enum PropertyTable {
         PropertySpec(
             .replaysAfterFailure, .boolean, default: .bool(true),
             """
-            Whether the client library keeps copies of frames until their packets came, so that the session goes on in another \
+            Whether the client library keeps copies of frames until their packets came, so that the session continues in another \
             process where its own fails. Libraries that cannot do that ignore it.
             """),
 

@@ -22,7 +22,7 @@ import HWMovies
                 )
                 try recorder.append(written, to: number)
             }
-            recorder.chapters = [MovieChapter(seconds: 0, title: "The begin")]
+            recorder.chapters = [MovieChapter(seconds: 0, title: "The beginning")]
             try recorder.finish()
             print(recorder.size, "bytes were recorded")
             return
