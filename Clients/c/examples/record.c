@@ -25,8 +25,8 @@ static int read_frame(FILE *in, const hwd_frame *frame) {
     return 1;
 }
 
-/* Records what is ready; with a timeout, up to the event that hwd_complete requested. */
-static void drain(hwd_session *session, hwd_movie *movie, hwd_movie_video *video, int timeout_ms) {
+/* Records what is ready, or comes in time; the result is 1 after the event that hwd_complete requested. */
+static int drain(hwd_session *session, hwd_movie *movie, hwd_movie_video *video, int timeout_ms) {
     static int track = -1;
     hwd_event event;
     int result;
@@ -51,9 +51,10 @@ static void drain(hwd_session *session, hwd_movie *movie, hwd_movie_video *video
             check(hwd_movie_append(movie, track, &packet), "hwd_movie_append");
         }
         check(hwd_release(session, &event), "hwd_release");
-        if (event.type == HWD_EVENT_COMPLETED) return;
+        if (event.type == HWD_EVENT_COMPLETED) return 1;
     }
     check(result, "the session");
+    return 0;
 }
 
 static hwd_session *create(hwd_daemon *daemon, const hwd_movie_video *video, int rate) {
@@ -84,11 +85,12 @@ int main(int argc, char **argv) {
         perror(argv[3]);
         return 66;
     }
-    hwd_movie *movie;
-    check(hwd_movie_create(argv[4], HWD_MOVIE_REPLACE, &movie), "hwd_movie_create");
     hwd_daemon *daemon;
     check(hwd_open(NULL, HWD_OPEN_PRIVATE, &daemon), "hwd_open");
     hwd_session *session = create(daemon, &video, rate);
+    /* After the session: a file that exists is emptied. */
+    hwd_movie *movie;
+    check(hwd_movie_create(argv[4], HWD_MOVIE_REPLACE, &movie), "hwd_movie_create");
     hwd_frame frame;
     HWD_INIT(frame);
     for (int64_t number = 0;; number++) {
@@ -103,7 +105,10 @@ int main(int argc, char **argv) {
     }
     hwd_discard_frame(session, &frame);
     check(hwd_complete(session, HWD_ALL_FRAMES, HWD_DEFAULT_TIMEOUT), "hwd_complete");
-    drain(session, movie, &video, HWD_DEFAULT_TIMEOUT);
+    if (!drain(session, movie, &video, HWD_DEFAULT_TIMEOUT)) {
+        fprintf(stderr, "the session does not end in time; %s is not finished\n", argv[4]);
+        return 1;
+    }
     check(hwd_movie_finish(movie), "hwd_movie_finish");
     hwd_movie_close(movie);
     hwd_destroy(session);

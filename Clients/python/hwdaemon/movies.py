@@ -2,6 +2,7 @@
 """Movies that survive a crash: packets in, a .mov or .mp4 out, without a daemon and without other packages."""
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -21,9 +22,20 @@ _HEAD_SPACE = 4096
 #: Bytes of packets that wait for their fragment.
 _MAX_WAITING = 32 << 20
 _MAX_PACKET = 256 << 20
-#: Samples and fragments of a file, as many as readers take.
-_MAX_SAMPLES, _MAX_FRAGMENTS = 1 << 24, (1 << 20) - 8
+#: Samples of a file, of all tracks.
+_MAX_SAMPLES = 1 << 24
+#: What the readers that finish a file take of its fragments, all together: their number, bytes of their boxes, and runs of samples.
+_MAX_FRAGMENTS, _MAX_BOXES, _MAX_RUNS = (1 << 20) - 8, 256 << 20, 1 << 21
 _MAX_TRACKS = 16
+
+
+def _flush_folder(folder: int) -> None:
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        # File systems that do not flush folders have errors of their own.
+        if error.errno == errno.EIO:
+            raise
 
 
 class MovieRecorder:
@@ -63,10 +75,14 @@ class MovieRecorder:
         self._fragment_duration = fragment_duration
         self._lock = threading.RLock()
         self._tracks: List[Track] = []
-        self._position = self._sequence = self._samples = 0
+        self._position = self._sequence = self._samples = self._boxes = self._runs = 0
+        self._waiting = self._waiting_size = 0
         self._head: Optional[Tuple[int, int]] = None
         self._failure: Optional[OSError] = None
         self._is_finished = False
+        # A power cut may leave a file without a name until its folder is flushed. None: a folder that may not be read.
+        self._folder: Optional[int] = None
+        self._is_named = False
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         self._fd = os.open(self._path, flags if replace else flags | os.O_EXCL, 0o666)
         try:
@@ -74,6 +90,9 @@ class MovieRecorder:
                 raise OSError(errno.EINVAL, "it is not a regular file", self._path)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._fd, 0)
+            with contextlib.suppress(OSError):
+                folder = os.path.dirname(os.path.realpath(self._path))
+                self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except BaseException:
             os.close(self._fd)
             self._fd = -1
@@ -139,15 +158,15 @@ class MovieRecorder:
 
     def change_format(self, track: int, record: bytes) -> None:
         """The hvcC record of a track's packets that follow, for pictures of the same size."""
-        check_record(record)
         with self._lock:
             found = self._track(track)
             if not found.is_video:
                 raise refused(f"track {track} has no video")
-            if found.is_current(record):
+            if record == found.record:
                 return
+            check_record(record)
             self.flush()
-            before = (list(found.entries), found.entry)
+            before = (list(found.entries), found.entry, found.record)
             try:
                 found.change(record)
                 if self._head and len(found.entries) > len(before[0]):
@@ -158,7 +177,7 @@ class MovieRecorder:
                         raise refused("the format changes too often for the first movie box")
                     self._put(head + (boxes.box("free", bytes(space - 8)) if space else b""), start)
             except BaseException:
-                found.entries[:], found.entry = before
+                found.entries[:], found.entry, found.record = before
                 raise
 
     def append(self, track: int, data: bytes, pts: int, dts: Optional[int] = None, duration: int = 0) -> None:
@@ -175,14 +194,25 @@ class MovieRecorder:
                 raise refused(f"a packet of {len(data)} bytes cannot be written")
             found.check(pts, dts, duration, self._head is not None)
             is_key = not found.is_video or is_random_access(data)
-            if self._samples >= _MAX_SAMPLES or self._sequence >= _MAX_FRAGMENTS:
-                raise OSError(errno.EFBIG, "the movie has as many packets as its readers take", self._path)
-            waiting = sum(len(packet.data) for other in self._tracks for packet in other.waiting)
+            if self._is_full():
+                self._write(None, 0)
+                self._failure = OSError(errno.EFBIG, "the movie has as many packets as its readers take", self._path)
+                raise self._failure
             first = found.waiting[0].dts if found.waiting else dts
-            if (dts - first) / found.scale >= self._fragment_duration or waiting + len(data) > _MAX_WAITING:
+            if (dts - first) / found.scale >= self._fragment_duration or self._waiting_size + len(data) > _MAX_WAITING:
                 self._write(found, dts)
             found.waiting.append(Waiting(bytes(data), pts, dts, duration, is_key))
             self._samples += 1
+            self._waiting += 1
+            self._waiting_size += len(data)
+
+    def _is_full(self) -> bool:
+        """Whether a file may have as much as its readers take, once what waits and one packet more are written, perhaps as two fragments."""
+        tracks = len(self._tracks)
+        # A `moof` and its `mfhd` have 24 bytes, a `traf` 68, and a row of its `trun` 16.
+        size = 2 * (24 + 68 * tracks) + 16 * (self._waiting + 1)
+        return (self._samples >= _MAX_SAMPLES or self._sequence + 2 > _MAX_FRAGMENTS or self._runs + 2 * tracks > _MAX_RUNS
+                or self._boxes + size > _MAX_BOXES)
 
     def flush(self) -> None:
         """Writes the packets so far as a fragment, where none may come for a while."""
@@ -191,8 +221,24 @@ class MovieRecorder:
             self._write(None, 0)
 
     def sync(self) -> None:
-        """Waits until what was written is on the disk; for a thread of its own, since that may take longer than a frame."""
-        os.fdatasync(self._fd)
+        """Waits until what was written is on the disk; for a thread of its own, since that may take longer than a frame.
+
+        Nothing is left to wait for once the file is finished; one that was closed otherwise is not waited for.
+        """
+        with contextlib.ExitStack() as stack:
+            with self._lock:
+                if self._fd < 0:
+                    return
+                # Other threads may close the file meanwhile.
+                descriptor = os.dup(self._fd)
+                stack.callback(os.close, descriptor)
+                folder = None if self._is_named or self._folder is None else os.dup(self._folder)
+                if folder is not None:
+                    stack.callback(os.close, folder)
+            os.fdatasync(descriptor)
+            if folder is not None:
+                _flush_folder(folder)
+                self._is_named = True
 
     def finish(self) -> None:
         """Writes what is left, makes the file a plain movie, on the disk when this returns, and closes it.
@@ -220,6 +266,8 @@ class MovieRecorder:
                 self._put(boxes.words(1) + b"mdat" + (end - start).to_bytes(8, "big"), start)
                 os.ftruncate(self._fd, self._position)
                 os.fsync(self._fd)
+                if self._folder is not None and not self._is_named:
+                    _flush_folder(self._folder)
             finally:
                 self.close()
             if last:
@@ -230,12 +278,28 @@ class MovieRecorder:
         with self._lock:
             if self._fd < 0:
                 return
-            if self._position == 0:
+            try:
+                if self._position == 0:
+                    self._remove()
+                elif not self._is_finished:
+                    os.ftruncate(self._fd, self._position)
+            finally:
+                # A thread that waits for the disk has the file open still.
+                with contextlib.suppress(OSError):
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+                self._close()
+
+    def _remove(self) -> None:
+        """Removes the file while its name is still this file's."""
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(self._fd), os.lstat(self._path)):
                 os.unlink(self._path)
-            elif not self._is_finished:
-                os.ftruncate(self._fd, self._position)
-            os.close(self._fd)
-            self._fd, self._is_finished = -1, True
+
+    def _close(self) -> None:
+        os.close(self._fd)
+        if self._folder is not None:
+            os.close(self._folder)
+        self._fd, self._folder, self._is_finished = -1, None, True
 
     def __enter__(self) -> "MovieRecorder":
         return self
@@ -249,7 +313,7 @@ class MovieRecorder:
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
-            os.close(self._fd)
+            self._close()
 
     def _check(self) -> None:
         if self._is_finished:
@@ -263,11 +327,11 @@ class MovieRecorder:
             raise refused(f"the movie has no track {number}")
         return self._tracks[number]
 
-    def _put(self, data: bytes, place: int) -> None:
+    def _put(self, data: bytes, offset: int) -> None:
         view = memoryview(data)
         while view:
-            count = os.pwrite(self._fd, view, place)
-            view, place = view[count:], place + count
+            count = os.pwrite(self._fd, view, offset)
+            view, offset = view[count:], offset + count
 
     def _append(self, data: bytes, reserve: int) -> None:
         """Appends bytes where the disk has space for them and `reserve` more, as the movie box needs; a failure leaves the file as it was."""
@@ -317,13 +381,16 @@ class MovieRecorder:
             return boxes.box("moof", boxes.box("mfhd", boxes.words(0, self._sequence + 1)), *parts)
 
         # The box has the same size whatever the offsets are.
-        place = len(fragment()) + 8
+        size = len(fragment())
+        offset = size + 8
         for number, track in enumerate(waiting):
-            offsets[number] = place
-            place += sum(len(packet.data) for packet in track.waiting)
+            offsets[number] = offset
+            offset += sum(len(packet.data) for packet in track.waiting)
         begin = self._position + len(data)
         media = boxes.box("mdat", *(packet.data for track in waiting for packet in track.waiting))
         self._append(data + fragment() + media, 64 * self._samples + 8192 * len(self._tracks) + (64 << 10))
         self._head, self._sequence = head, self._sequence + 1
+        self._boxes, self._runs = self._boxes + size, self._runs + len(waiting)
+        self._waiting = self._waiting_size = 0
         for track, offset in zip(waiting, offsets):
             track.note(begin + offset)

@@ -105,7 +105,7 @@ static void put_handler(text *to, bool is_quicktime, const char *component, cons
     hwdi_close_box(to, box);
 }
 
-bool hwdi_add_video_entry(movie_track *track, bool is_quicktime, const void *record, size_t size) {
+int hwdi_add_video_entry(movie_track *track, bool is_quicktime, const void *record, size_t size) {
     text entry = {0};
     size_t box = hwdi_open_box(&entry, "hvc1");
     put_zeros(&entry, 6);
@@ -131,20 +131,20 @@ bool hwdi_add_video_entry(movie_track *track, bool is_quicktime, const void *rec
     }
     if (track->boxes.size > 0) hwdi_add_bytes(&entry, track->boxes.bytes, track->boxes.size);
     hwdi_close_box(&entry, box);
-    bool is_added = !entry.failed;
+    int failure = entry.failed ? -ENOMEM : 0;
     uint32_t number = 0;
-    for (size_t start = 0; is_added && number < track->entry_count; start = track->ends[number++])
+    for (size_t start = 0; failure == 0 && number < track->entry_count; start = track->ends[number++])
         if (track->ends[number] - start == entry.size && memcmp(track->entries.bytes + start, entry.bytes, entry.size) == 0)
             break;
-    if (is_added && number == track->entry_count) {
-        is_added = number < HWD_MOVIE_MAX_FORMATS;
-        if (is_added) hwdi_add_bytes(&track->entries, entry.bytes, entry.size);
-        is_added = is_added && !track->entries.failed;
-        if (is_added) track->ends[track->entry_count++] = track->entries.size;
+    if (failure == 0 && number == track->entry_count) {
+        if (number == HWD_MOVIE_MAX_FORMATS) failure = -ENOSPC;
+        if (failure == 0) hwdi_add_bytes(&track->entries, entry.bytes, entry.size);
+        if (track->entries.failed) failure = -ENOMEM;
+        if (failure == 0) track->ends[track->entry_count++] = track->entries.size;
     }
     free(entry.bytes);
-    if (is_added) track->entry = number + 1;
-    return is_added;
+    if (failure == 0) track->entry = number + 1;
+    return failure;
 }
 
 static void put_entries(text *to, const movie_track *track) {

@@ -8,6 +8,19 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+// The folder of a file, which a symbolic link may lead to; -1 where it may not be read.
+static int open_folder(const char *path) {
+    char *resolved = realpath(path, NULL);
+    char *slash = resolved ? strrchr(resolved, '/') : NULL;
+    int folder = -1;
+    if (slash) {
+        slash[slash == resolved] = 0;
+        folder = open(resolved, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    free(resolved);
+    return folder;
+}
+
 int hwdi_movie_open(hwd_movie *movie, bool replaces) {
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = open(movie->path, replaces ? flags : flags | O_EXCL, 0666);
@@ -20,11 +33,20 @@ int hwdi_movie_open(hwd_movie *movie, bool replaces) {
         failure = errno == EWOULDBLOCK ? -EBUSY : -errno;
     else if (ftruncate(fd, 0) != 0)
         failure = -errno;
-    if (failure < 0)
+    if (failure < 0) {
         close(fd);
-    else
-        movie->fd = fd;
-    return failure;
+        return failure;
+    }
+    movie->fd = fd;
+    movie->folder = open_folder(movie->path);
+    return 0;
+}
+
+void hwdi_movie_remove(const hwd_movie *movie) {
+    struct stat file, named;
+    if (fstat(movie->fd, &file) == 0 && lstat(movie->path, &named) == 0 && file.st_dev == named.st_dev &&
+        file.st_ino == named.st_ino)
+        unlink(movie->path);
 }
 
 // Keeps blocks of the disk for bytes behind the file's end. File systems that cannot are asked what is free.
@@ -59,7 +81,9 @@ int hwdi_movie_write(hwd_movie *movie, const text *bytes, uint64_t reserve) {
         movie->position + bytes->size + reserve > limit.rlim_cur)
         return -EFBIG;
     int failure = hold(movie->fd, movie->position, bytes->size + reserve);
-    if (failure == 0) failure = hwdi_movie_replace(movie, bytes->bytes, bytes->size, movie->position);
+    // What an earlier call held is kept, for the end.
+    if (failure < 0) return failure;
+    failure = hwdi_movie_replace(movie, bytes->bytes, bytes->size, movie->position);
     if (failure == 0) {
         movie->position += bytes->size;
         return 0;
@@ -69,7 +93,12 @@ int hwdi_movie_write(hwd_movie *movie, const text *bytes, uint64_t reserve) {
     return failure;
 }
 
-int hwdi_movie_sync(int fd) {
+int hwdi_movie_sync(hwd_movie *movie) {
     // EINVAL: a kind of file without a disk.
-    return fsync(fd) == 0 || errno == EINVAL ? 0 : -errno;
+    if (fsync(movie->fd) != 0 && errno != EINVAL) return -errno;
+    if (movie->folder < 0 || atomic_load(&movie->is_named)) return 0;
+    // File systems that do not flush folders have errors of their own.
+    if (fsync(movie->folder) != 0 && errno == EIO) return -EIO;
+    atomic_store(&movie->is_named, true);
+    return 0;
 }

@@ -3,17 +3,17 @@
 
 int hwdi_picture_kind(const uint8_t *bytes, size_t size) {
     int kind = -1;
-    size_t place = 0;
-    while (place < size) {
-        if (size - place < 6) return -1; // a length and a header of two bytes
-        const uint8_t *at = bytes + place;
+    size_t offset = 0;
+    while (offset < size) {
+        if (size - offset < 6) return -1; // a length and a header of two bytes
+        const uint8_t *at = bytes + offset;
         size_t length = (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
-        if (length < 2 || length > size - place - 4) return -1;
+        if (length < 2 || length > size - offset - 4) return -1;
         unsigned type = at[4] >> 1 & 63; // H.265 table 7-1
         unsigned layer = (at[4] & 1u) << 5 | at[5] >> 3;
         // The first slice of the base layer.
         if (kind < 0 && type < 32 && layer == 0) kind = type >= 16 && type <= 23;
-        place += 4 + length;
+        offset += 4 + length;
     }
     return kind;
 }
@@ -23,7 +23,7 @@ static uint32_t sample_flags(const movie_track *track, const waiting_packet *pac
     return !track->is_video || packet->is_key ? 0x02000000 : 0x01010000;
 }
 
-// A `traf`; returns where the offset of its data is to be set.
+// A `traf`; returns where in `to` the offset of its data is to be set.
 static size_t put_track(text *to, const movie_track *track, uint32_t id, const int64_t *next) {
     const waiting_packet *packets = (const waiting_packet *)(const void *)track->waiting.bytes;
     size_t count = track->waiting.size / sizeof *packets;
@@ -41,7 +41,7 @@ static size_t put_track(text *to, const movie_track *track, uint32_t id, const i
     inner = hwdi_open_box(to, "trun");
     hwdi_put32(to, is_shifted ? 0xf01 : 0x701); // offset, durations, sizes, flags, composition times
     hwdi_put32(to, (uint32_t)count);
-    size_t place = to->size;
+    size_t data_offset = to->size;
     hwdi_put32(to, 0);
     for (size_t i = 0; i < count; i++) {
         int64_t duration = i + 1 < count ? packets[i + 1].dts - packets[i].dts
@@ -54,7 +54,7 @@ static size_t put_track(text *to, const movie_track *track, uint32_t id, const i
     }
     hwdi_close_box(to, inner);
     hwdi_close_box(to, box);
-    return place;
+    return data_offset;
 }
 
 // Adds the rows of packets that are in the file, from a byte of it on.
@@ -110,7 +110,7 @@ static void put_head(hwd_movie *movie, text *to) {
 int hwdi_write_fragment(hwd_movie *movie, int next, int64_t dts) {
     if (!movie->is_waiting) return 0;
     text bytes = {0};
-    size_t places[HWD_MOVIE_MAX_TRACKS];
+    size_t data_offsets[HWD_MOVIE_MAX_TRACKS];
     uint64_t offsets[HWD_MOVIE_MAX_TRACKS];
     if (!movie->has_head) put_head(movie, &bytes);
     size_t box = hwdi_open_box(&bytes, "moof"), inner = hwdi_open_box(&bytes, "mfhd");
@@ -119,14 +119,15 @@ int hwdi_write_fragment(hwd_movie *movie, int next, int64_t dts) {
     hwdi_close_box(&bytes, inner);
     for (int i = 0; i < movie->track_count; i++)
         if (movie->tracks[i].waiting.size > 0)
-            places[i] = put_track(&bytes, movie->tracks + i, (uint32_t)i + 1, next == i ? &dts : NULL);
+            data_offsets[i] = put_track(&bytes, movie->tracks + i, (uint32_t)i + 1, next == i ? &dts : NULL);
     hwdi_close_box(&bytes, box);
+    size_t size = bytes.size - box;
     inner = hwdi_open_box(&bytes, "mdat");
     for (int i = 0; i < movie->track_count; i++) {
         const movie_track *track = movie->tracks + i;
         if (track->waiting.size == 0) continue;
         offsets[i] = movie->position + bytes.size;
-        hwdi_set32(&bytes, places[i], (uint32_t)(bytes.size - box));
+        hwdi_set32(&bytes, data_offsets[i], (uint32_t)(bytes.size - box));
         if (track->data.size > 0) hwdi_add_bytes(&bytes, track->data.bytes, track->data.size);
     }
     hwdi_close_box(&bytes, inner);
@@ -140,9 +141,14 @@ int hwdi_write_fragment(hwd_movie *movie, int next, int64_t dts) {
     }
     movie->has_head = true;
     movie->sequence++;
-    for (int i = 0; i < movie->track_count; i++)
-        if (movie->tracks[i].waiting.size > 0) note(movie->tracks + i, offsets[i]);
+    movie->boxes += size;
+    for (int i = 0; i < movie->track_count; i++) {
+        if (movie->tracks[i].waiting.size == 0) continue;
+        note(movie->tracks + i, offsets[i]);
+        movie->runs++;
+    }
     movie->is_waiting = false;
+    movie->waiting_count = 0;
     movie->waiting_size = 0;
     return 0;
 }

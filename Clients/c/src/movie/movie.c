@@ -21,13 +21,18 @@ int hwd_movie_create(const char *path, uint32_t flags, hwd_movie **movie) {
         free(made);
         return hwdi_fail(-ENOMEM, "a movie cannot be created: out of memory");
     }
+    if (pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made->path);
+        free(made);
+        return hwdi_fail(-ENOMEM, "a movie cannot be created: out of memory");
+    }
     made->owner = getpid();
     hwdi_printable(made->name, sizeof made->name, path, strlen(path));
     size_t length = strlen(path);
     bool is_mov = length >= 4 && strcasecmp(path + length - 4, ".mov") == 0;
     made->is_quicktime = flags & both ? (flags & HWD_MOVIE_QUICKTIME) != 0 : is_mov;
     int failure = hwdi_movie_open(made, flags & HWD_MOVIE_REPLACE);
-    if (failure == 0 && pthread_mutex_init(&made->lock, NULL) == 0) {
+    if (failure == 0) {
         *movie = made;
         return 0;
     }
@@ -36,10 +41,23 @@ int hwd_movie_create(const char *path, uint32_t flags, hwd_movie **movie) {
     else if (failure == -EINVAL)
         hwdi_fail(failure, "%s cannot be created: it is not a regular file", made->name);
     else
-        fail(made, failure ? failure : -ENOMEM, "cannot be created");
+        fail(made, failure, "cannot be created");
+    pthread_mutex_destroy(&made->lock);
     free(made->path);
     free(made);
-    return failure ? failure : -ENOMEM;
+    return failure;
+}
+
+static int check_owner(const hwd_movie *movie) {
+    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
+    // A child writes at the same positions, and another thread of the parent may have had the lock during fork(2).
+    return movie->owner == getpid() ? 0 : hwdi_fail(-EPERM, "the movie belongs to the process that created it");
+}
+
+static int enter(hwd_movie *movie) {
+    int status = check_owner(movie);
+    if (status == 0) pthread_mutex_lock(&movie->lock);
+    return status;
 }
 
 // Why nothing can be written; 0.
@@ -75,38 +93,37 @@ static int add_track(hwd_movie *movie, movie_track *track, bool has_entry) {
 
 // Whether bytes are whole boxes, one after another; at most `most` of them.
 static bool are_boxes(const uint8_t *bytes, size_t size, int most) {
-    size_t place = 0;
-    for (; place < size && most > 0; most--) {
-        if (size - place < 8) return false;
-        const uint8_t *at = bytes + place;
+    size_t offset = 0;
+    for (; offset < size && most > 0; most--) {
+        if (size - offset < 8) return false;
+        const uint8_t *at = bytes + offset;
         size_t length = (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
-        if (length < 8 || length > size - place) return false;
-        place += length;
+        if (length < 8 || length > size - offset) return false;
+        offset += length;
     }
-    return place == size;
+    return offset == size;
 }
 
 // NULL, or what is wrong with an hvcC record (ISO/IEC 14496-15 8.3.3.1).
 static const char *record_fault(const uint8_t *record, size_t size) {
     if (!record || size < 23 || size > MAX_ENTRY || record[0] != 1) return "the format is no hvcC record";
     if ((record[21] & 3) != 3) return "the lengths of NAL units need 4 bytes";
-    size_t place = 23;
+    size_t offset = 23;
     for (int array = 0; array < record[22]; array++) {
-        if (size - place < 3) return "the hvcC record is cut off";
-        unsigned count = (unsigned)record[place + 1] << 8 | record[place + 2];
-        place += 3;
+        if (size - offset < 3) return "the hvcC record is cut off";
+        unsigned count = (unsigned)record[offset + 1] << 8 | record[offset + 2];
+        offset += 3;
         while (count-- > 0) {
-            if (size - place < 2) return "the hvcC record is cut off";
-            size_t length = (size_t)record[place] << 8 | record[place + 1];
-            if (length > size - place - 2) return "the hvcC record is cut off";
-            place += 2 + length;
+            if (size - offset < 2) return "the hvcC record is cut off";
+            size_t length = (size_t)record[offset] << 8 | record[offset + 1];
+            if (length > size - offset - 2) return "the hvcC record is cut off";
+            offset += 2 + length;
         }
     }
     return NULL;
 }
 
 int hwd_movie_add_video(hwd_movie *movie, const hwd_movie_video *video) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
     hwd_movie_video given;
     int status = hwdi_take(&given, sizeof given, video);
     if (status < 0) return status;
@@ -122,26 +139,28 @@ int hwd_movie_add_video(hwd_movie *movie, const hwd_movie_video *video) {
         .is_video = true, .time_scale = given.time_scale, .width = given.width, .height = given.height,
         .rotation = given.rotation, .color = given.color,
     };
+    status = enter(movie);
+    if (status < 0) return status;
     if (given.boxes_size > 0) hwdi_add_bytes(&track.boxes, given.boxes, given.boxes_size);
-    pthread_mutex_lock(&movie->lock);
-    bool has_entry = hwdi_add_video_entry(&track, movie->is_quicktime, given.format, given.format_size);
+    bool has_entry = hwdi_add_video_entry(&track, movie->is_quicktime, given.format, given.format_size) == 0;
     status = add_track(movie, &track, has_entry && !track.boxes.failed);
     pthread_mutex_unlock(&movie->lock);
     return status;
 }
 
 int hwd_movie_add_sound(hwd_movie *movie, const hwd_movie_sound *sound) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
     hwd_movie_sound given;
     int status = hwdi_take(&given, sizeof given, sound);
     if (status < 0) return status;
     if (given.time_scale == 0 || given.time_scale > INT32_MAX) return hwdi_fail(-EINVAL, "a track needs a time scale above 0");
+    if (given.reserved != 0) return hwdi_fail(-EINVAL, "what is reserved is 0");
     if (!given.entry || given.entry_size < 36 || given.entry_size > MAX_ENTRY || !are_boxes(given.entry, given.entry_size, 1))
         return hwdi_fail(-EINVAL, "a track of sound needs a whole sample entry");
+    status = enter(movie);
+    if (status < 0) return status;
     movie_track track = {.time_scale = given.time_scale, .entry_count = 1, .entry = 1};
     hwdi_add_bytes(&track.entries, given.entry, given.entry_size);
     track.ends[0] = track.entries.size;
-    pthread_mutex_lock(&movie->lock);
     status = add_track(movie, &track, !track.entries.failed);
     pthread_mutex_unlock(&movie->lock);
     return status;
@@ -176,8 +195,9 @@ static int change_format(hwd_movie *movie, int number, const void *format, size_
     if (failure < 0) return fail(movie, failure, "cannot be written");
     uint32_t count = track->entry_count, entry = track->entry;
     size_t size = track->entries.size;
-    if (!hwdi_add_video_entry(track, movie->is_quicktime, format, format_size))
-        return hwdi_fail(-ENOSPC, "the format changes more than %d times", HWD_MOVIE_MAX_FORMATS);
+    failure = hwdi_add_video_entry(track, movie->is_quicktime, format, format_size);
+    if (failure == -ENOSPC) return hwdi_fail(failure, "the format changes more than %d times", HWD_MOVIE_MAX_FORMATS);
+    if (failure < 0) return fail(movie, failure, "cannot be written");
     if (!movie->has_head || track->entry_count == count) return 0;
     failure = replace_head(movie);
     if (failure == 0) return 0;
@@ -189,11 +209,11 @@ static int change_format(hwd_movie *movie, int number, const void *format, size_
 }
 
 int hwd_movie_change_format(hwd_movie *movie, int track, const void *format, size_t format_size) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
     const char *fault = record_fault(format, format_size);
     if (fault) return hwdi_fail(-EINVAL, "%s", fault);
-    pthread_mutex_lock(&movie->lock);
-    int status = change_format(movie, track, format, format_size);
+    int status = enter(movie);
+    if (status < 0) return status;
+    status = change_format(movie, track, format, format_size);
     pthread_mutex_unlock(&movie->lock);
     return status;
 }
@@ -214,6 +234,15 @@ static const char *time_fault(const hwd_movie *movie, const movie_track *track, 
     return NULL;
 }
 
+// Whether a file may have as much as its readers take, once what waits and one packet more are written, perhaps as two fragments.
+static bool is_full(const hwd_movie *movie) {
+    uint32_t tracks = (uint32_t)movie->track_count;
+    // A `moof` and its `mfhd` have 24 bytes, a `traf` 68, and a row of its `trun` 16.
+    uint64_t boxes = 2 * (24 + 68 * (uint64_t)tracks) + 16 * ((uint64_t)movie->waiting_count + 1);
+    return movie->samples >= MAX_SAMPLES || movie->sequence + 2 > MAX_FRAGMENTS || movie->runs + 2 * tracks > MAX_RUNS ||
+        movie->boxes + boxes > MAX_FRAGMENT_BOXES;
+}
+
 static int append(hwd_movie *movie, int number, const hwd_movie_packet *packet) {
     int status = check(movie);
     if (status < 0) return status;
@@ -225,7 +254,9 @@ static int append(hwd_movie *movie, int number, const hwd_movie_packet *packet) 
     int kind = track->is_video ? hwdi_picture_kind(packet->data, packet->data_size) : 0;
     if (!fault && kind < 0) fault = "a packet has no HEVC picture in NAL units behind lengths of 4 bytes";
     if (fault) return hwdi_fail(-EINVAL, "%s", fault);
-    if (movie->samples >= MAX_SAMPLES || movie->sequence >= MAX_FRAGMENTS) {
+    if (is_full(movie)) {
+        int failure = hwdi_write_fragment(movie, -1, 0);
+        if (failure < 0) return fail(movie, failure, "cannot be written");
         movie->failure = -EFBIG;
         return fail(movie, -EFBIG, "has as many packets as its readers take");
     }
@@ -246,24 +277,24 @@ static int append(hwd_movie *movie, int number, const hwd_movie_packet *packet) 
     movie->is_waiting = true;
     movie->waiting_size += packet->data_size;
     movie->samples++;
+    movie->waiting_count++;
     return 0;
 }
 
 int hwd_movie_append(hwd_movie *movie, int track, const hwd_movie_packet *packet) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
     hwd_movie_packet given;
     int status = hwdi_take(&given, sizeof given, packet);
+    if (status == 0) status = enter(movie);
     if (status < 0) return status;
-    pthread_mutex_lock(&movie->lock);
     status = append(movie, track, &given);
     pthread_mutex_unlock(&movie->lock);
     return status;
 }
 
 int hwd_movie_flush(hwd_movie *movie) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
-    pthread_mutex_lock(&movie->lock);
-    int status = check(movie);
+    int status = enter(movie);
+    if (status < 0) return status;
+    status = check(movie);
     if (status == 0) {
         status = hwdi_write_fragment(movie, -1, 0);
         if (status < 0) fail(movie, status, "cannot be written");
@@ -273,9 +304,10 @@ int hwd_movie_flush(hwd_movie *movie) {
 }
 
 int hwd_movie_sync(hwd_movie *movie) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
-    // Without the lock: the descriptor stays until hwd_movie_close.
-    int status = hwdi_movie_sync(movie->fd);
+    int status = check_owner(movie);
+    if (status < 0) return status;
+    // Without the lock: the descriptors stay until hwd_movie_close.
+    status = hwdi_movie_sync(movie);
     return status < 0 ? fail(movie, status, "cannot be flushed to the disk") : 0;
 }
 
@@ -286,7 +318,7 @@ static int finish(hwd_movie *movie) {
     hwdi_finished_movie_box(movie, &bytes);
     int failure = hwdi_movie_write(movie, &bytes, 0);
     free(bytes.bytes);
-    if (failure == 0) failure = hwdi_movie_sync(movie->fd);
+    if (failure == 0) failure = hwdi_movie_sync(movie);
     if (failure < 0) return failure;
     text head = {0};
     hwdi_put32(&head, 1);
@@ -294,17 +326,19 @@ static int finish(hwd_movie *movie) {
     hwdi_put64(&head, size);
     failure = head.failed ? -ENOMEM : hwdi_movie_replace(movie, head.bytes, head.size, movie->head);
     free(head.bytes);
-    return failure < 0 ? failure : hwdi_movie_sync(movie->fd);
+    return failure < 0 ? failure : hwdi_movie_sync(movie);
 }
 
 int hwd_movie_finish(hwd_movie *movie) {
-    if (!movie) return hwdi_fail(-EINVAL, "the movie is missing");
-    pthread_mutex_lock(&movie->lock);
-    int status = movie->is_finished ? hwdi_fail(-EINVAL, "%s is finished", movie->name) : 0;
+    int status = enter(movie);
+    if (status < 0) return status;
+    status = movie->is_finished ? hwdi_fail(-EINVAL, "%s is finished", movie->name) : 0;
     if (status == 0) {
         int last = movie->failure ? 0 : hwdi_write_fragment(movie, -1, 0);
         movie->is_finished = true;
         if (!movie->has_head) {
+            // Before others may lock a file of that name.
+            hwdi_movie_remove(movie);
             status = last < 0 ? last : movie->failure;
             status = status < 0 ? fail(movie, status, "cannot be written") : hwdi_fail(-ENODATA, "a movie needs a packet");
         } else {
@@ -322,13 +356,14 @@ int hwd_movie_finish(hwd_movie *movie) {
 
 void hwd_movie_close(hwd_movie *movie) {
     if (!movie) return;
-    if (movie->owner == getpid()) {
+    if (movie->owner == getpid() && !movie->is_finished) {
         if (movie->position == 0)
-            unlink(movie->path);
-        else if (!movie->is_finished)
+            hwdi_movie_remove(movie);
+        else
             (void)!ftruncate(movie->fd, (off_t)movie->position); // blocks that were kept behind the end
     }
     hwdi_close(movie->fd);
+    hwdi_close(movie->folder);
     for (int i = 0; i < movie->track_count; i++) free_track(movie->tracks + i);
     pthread_mutex_destroy(&movie->lock);
     free(movie->path);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The movie writer without a daemon: what is refused, and files of a gray picture that a program cannot finish.
-// movie FOLDER    writes FOLDER/finished.mov and FOLDER/killed.mov, which scripts/check-clients gives to others.
-#include "hwdaemon-movie.h"
+// movie FOLDER    writes movies to FOLDER, which scripts/check-clients gives to others.
+#include "movie/movie.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,6 +29,26 @@ static const char picture_text[] = "0000000c2801af0860f929e39b2b1740";
 static uint8_t record[128], picture[32];
 static size_t record_size, picture_size;
 static char folder[4096];
+
+// What the library calls instead of libc's functions: a disk without space for the end, and what is flushed.
+static enum { HELD, NO_SPACE, NOT_HELD } holding;
+static int folders_flushed;
+
+int fallocate(int fd, int mode, off_t at, off_t count) {
+    int (*call)(int, int, off_t, off_t);
+    *(void **)&call = dlsym(RTLD_NEXT, "fallocate");
+    if (holding == HELD) return call(fd, mode, at, count);
+    errno = ENOSPC;
+    return holding == NO_SPACE ? -1 : 0;
+}
+
+int fsync(int fd) {
+    struct stat status;
+    int (*call)(int);
+    *(void **)&call = dlsym(RTLD_NEXT, "fsync");
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) folders_flushed++;
+    return call(fd);
+}
 
 static size_t parse(const char *text, uint8_t *bytes) {
     size_t size = strlen(text) / 2;
@@ -122,9 +143,21 @@ static void check_settings(void) {
     sound.time_scale = 48000, sound.entry = entry, sound.entry_size = sizeof entry - 1;
     CHECK(hwd_movie_add_sound(movie, &sound) == -EINVAL);
     sound.entry_size = sizeof entry;
+    sound.reserved = 1;
+    CHECK(hwd_movie_add_sound(movie, &sound) == -EINVAL);
+    sound.reserved = 0;
     for (int i = 1; i < HWD_MOVIE_MAX_TRACKS; i++) CHECK(hwd_movie_add_sound(movie, &sound) == i);
     CHECK(hwd_movie_add_sound(movie, &sound) == -EINVAL && strstr(hwd_last_error(), "16 tracks"));
-    CHECK(hwd_movie_finish(movie) == -ENODATA);
+    CHECK(hwd_movie_finish(movie) == -ENODATA && size_of("settings.mov") == -1);
+    // Another file of the name stays.
+    CHECK(mknod(path("settings.mov"), S_IFREG | 0600, 0) == 0);
+    hwd_movie_close(movie);
+    CHECK(size_of("settings.mov") == 0);
+    movie = start("settings.mov");
+    CHECK(rename(path("settings.mov"), path("moved.mov")) == 0 && mknod(path("settings.mov"), S_IFREG | 0600, 0) == 0);
+    hwd_movie_close(movie);
+    CHECK(size_of("settings.mov") == 0 && unlink(path("settings.mov")) == 0 && unlink(path("moved.mov")) == 0);
+    movie = start("settings.mov");
     hwd_movie_close(movie);
     CHECK(size_of("settings.mov") == -1);
 }
@@ -165,7 +198,9 @@ static void check_packets(void) {
     video.time_scale = 30, video.width = video.height = 64, video.format = record, video.format_size = record_size;
     CHECK(hwd_movie_add_video(movie, &video) == -EBUSY);
     for (int64_t time = 6; time < 95; time++) CHECK(add(movie, time) == 0);
-    CHECK(hwd_movie_flush(movie) == 0 && hwd_movie_sync(movie) == 0 && hwd_movie_finish(movie) == 0);
+    folders_flushed = 0;
+    CHECK(hwd_movie_flush(movie) == 0 && hwd_movie_sync(movie) == 0 && folders_flushed == 1);
+    CHECK(hwd_movie_sync(movie) == 0 && hwd_movie_finish(movie) == 0 && folders_flushed == 1);
     CHECK(hwd_movie_finish(movie) == -EINVAL && add(movie, 100) == -EINVAL && hwd_movie_flush(movie) == -EINVAL);
     hwd_movie_close(movie);
     CHECK(rename(path("packets.mov"), path("finished.mov")) == 0);
@@ -213,7 +248,56 @@ static void check_full(void) {
     hwd_movie_close(movie);
 }
 
-// A program that is killed, and one whose child ends.
+static blkcnt_t blocks_of(const char *name) {
+    struct stat status;
+    CHECK(stat(path(name), &status) == 0);
+    return status.st_blocks;
+}
+
+// A fragment that has no space leaves the end its own.
+static void check_space(void) {
+    hwd_movie *movie = start("space.mov");
+    for (int64_t time = 0; time < 40; time++) CHECK(add(movie, time) == 0);
+    folders_flushed = 0;
+    CHECK(hwd_movie_flush(movie) == 0);
+    blkcnt_t blocks = blocks_of("space.mov");
+    holding = NO_SPACE;
+    int status = 0;
+    for (int64_t time = 40; time < 90 && status == 0; time++) status = add(movie, time);
+    CHECK(status == -ENOSPC && blocks_of("space.mov") == blocks);
+    holding = HELD;
+    CHECK(hwd_movie_finish(movie) == 0 && folders_flushed == 1);
+    hwd_movie_close(movie);
+}
+
+// Movies end before what their readers take; each packet that was accepted is in the file.
+static void check_limits(void) {
+    for (int limit = 0; limit < 4; limit++) {
+        hwd_movie *movie = start("limits.mov");
+        uint8_t entry[36] = {0, 0, 0, 36, 'm', 'p', '4', 'a'};
+        hwd_movie_sound sound;
+        HWD_INIT(sound);
+        sound.time_scale = 48000, sound.entry = entry, sound.entry_size = sizeof entry;
+        CHECK(hwd_movie_add_sound(movie, &sound) == 1);
+        CHECK(add(movie, 0) == 0 && hwd_movie_flush(movie) == 0);
+        holding = NOT_HELD;
+        if (limit == 0) movie->samples = MAX_SAMPLES - 40;
+        if (limit == 1) movie->sequence = MAX_FRAGMENTS - 4;
+        if (limit == 2) movie->runs = MAX_RUNS - 8;
+        if (limit == 3) movie->boxes = MAX_FRAGMENT_BOXES - 1500;
+        uint32_t count = 1;
+        int status;
+        while ((status = add(movie, count)) == 0) CHECK(++count < 200);
+        CHECK(status == -EFBIG && strstr(hwd_last_error(), "readers") && count > 15);
+        CHECK(add(movie, count) == -EFBIG && hwd_movie_finish(movie) == 0 && movie->tracks[0].count == count);
+        CHECK(movie->samples <= MAX_SAMPLES && movie->sequence <= MAX_FRAGMENTS && movie->runs <= MAX_RUNS);
+        CHECK(movie->boxes <= MAX_FRAGMENT_BOXES);
+        hwd_movie_close(movie);
+        holding = HELD;
+    }
+}
+
+// A program that is killed, and one whose child may only free its movie.
 static void check_killed(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -229,6 +313,16 @@ static void check_killed(void) {
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
+        hwd_movie_video video;
+        hwd_movie_sound sound;
+        uint8_t entry[36] = {0, 0, 0, 36, 'm', 'p', '4', 'a'};
+        HWD_INIT(video);
+        HWD_INIT(sound);
+        video.time_scale = 30, video.width = video.height = 64, video.format = record, video.format_size = record_size;
+        sound.time_scale = 48000, sound.entry = entry, sound.entry_size = sizeof entry;
+        CHECK(add(movie, 0) == -EPERM && hwd_movie_flush(movie) == -EPERM && hwd_movie_sync(movie) == -EPERM);
+        CHECK(hwd_movie_change_format(movie, 0, record, record_size) == -EPERM && hwd_movie_finish(movie) == -EPERM);
+        CHECK(hwd_movie_add_video(movie, &video) == -EPERM && hwd_movie_add_sound(movie, &sound) == -EPERM);
         hwd_movie_close(movie);
         _exit(0);
     }
@@ -248,7 +342,9 @@ int main(int argc, char **argv) {
     check_packets();
     check_formats();
     check_full();
+    check_space();
+    check_limits();
     check_killed();
-    puts("movie: arguments, settings, packets, formats, a full disk, and programs that are killed");
+    puts("movie: arguments, settings, packets, formats, a full disk, limits, and programs that are killed");
     return 0;
 }

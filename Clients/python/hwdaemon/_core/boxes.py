@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from ..metadata import Color
@@ -18,6 +20,14 @@ Runs = List[Tuple[int, int]]
 def words(*values: int) -> bytes:
     """Words of 32 bits, big-endian, signed or not."""
     return b"".join((value & 0xFFFFFFFF).to_bytes(4, "big") for value in values)
+
+
+def numbers(values: array[int]) -> bytes:
+    """Words of an array of them."""
+    if sys.byteorder == "little":
+        values = values[:]
+        values.byteswap()
+    return values.tobytes()
 
 
 def box(kind: str, *parts: bytes) -> bytes:
@@ -116,12 +126,12 @@ def run_table(kind: str, runs: Runs) -> bytes:
     return box(kind, words(0, len(runs)), b"".join(struct.pack(">II", *run) for run in runs))
 
 
-def chunk_tables(chunks: Sequence[Tuple[int, int, int]], sizes: Sequence[int]) -> bytes:
+def chunk_tables(chunks: Sequence[Tuple[int, int, int]], sizes: array[int]) -> bytes:
     """`stsc`, `stsz`, and `stco` or `co64` (8.7): chunks are offsets, numbers of samples, and sample entries."""
     rows = [(number + 1, *chunk[1:]) for number, chunk in enumerate(chunks) if number == 0 or chunks[number - 1][1:] != chunk[1:]]
     is_wide = any(offset >= _WIDE for offset, _, _ in chunks)
     offsets = struct.pack(f">{len(chunks)}{'Q' if is_wide else 'I'}", *(offset for offset, _, _ in chunks))
     return (
         box("stsc", words(0, len(rows)), b"".join(struct.pack(">III", *row) for row in rows))
-        + box("stsz", words(0, 0, len(sizes)), struct.pack(f">{len(sizes)}I", *sizes))
+        + box("stsz", words(0, 0, len(sizes)), numbers(sizes))
         + box("co64" if is_wide else "stco", words(0, len(chunks)), offsets))

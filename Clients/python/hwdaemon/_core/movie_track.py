@@ -2,6 +2,7 @@
 """A track of a movie that is recorded: what waits for its fragment, and the tables of what is in the file."""
 from __future__ import annotations
 
+from array import array
 from typing import List, Optional, Tuple
 
 from . import boxes
@@ -32,28 +33,25 @@ class Track:
         self._color, self._extra, self._is_quicktime = color, extra, is_quicktime
         self.entries: List[bytes] = []
         self.entry = 0
+        #: The hvcC record of that entry; of video.
+        self.record = b""
         self.waiting: List[Waiting] = []
         #: The decode time at which the media's time line begins, and the first that is shown.
         self.begin = (0, 0)
-        self.sizes: List[int] = []
+        self.sizes: array[int] = array("I")
         self.shown = (0, 0)
-        self._sync: List[int] = []
+        self._sync: array[int] = array("I")
         self._chunks: List[Tuple[int, int, int]] = []
         self._durations: boxes.Runs = []
         self._shifts: boxes.Runs = []
         self._first = self._last = self._last_duration = 0
 
-    def _entry(self, record: bytes) -> bytes:
-        return boxes.video_entry(record, *self._size, self._color, self._extra, self._is_quicktime)
-
-    def is_current(self, record: bytes) -> bool:
-        return self.entry > 0 and self.entries[self.entry - 1] == self._entry(record)
-
     def change(self, record: bytes) -> None:
-        entry = self._entry(record)
+        entry = boxes.video_entry(record, *self._size, self._color, self._extra, self._is_quicktime)
         if entry not in self.entries:
             self.entries.append(entry)
         self.entry = self.entries.index(entry) + 1
+        self.record = bytes(record)
 
     def check(self, pts: int, dts: int, duration: int, has_head: bool) -> None:
         if not -_TIME_BOUND <= dts <= pts <= _TIME_BOUND or pts - dts >= 0xFFFFFFFF or not 0 <= duration < 0xFFFFFFFF:
@@ -121,7 +119,7 @@ class Track:
         if any(shift for _, shift in self._shifts):
             table += boxes.run_table("ctts", self._shifts)
         if self.is_video and len(self._sync) < len(self.sizes):
-            table += boxes.box("stss", boxes.words(0, len(self._sync), *self._sync))
+            table += boxes.box("stss", boxes.words(0, len(self._sync)), boxes.numbers(self._sync))
         table += boxes.chunk_tables(self._chunks, self.sizes)
         edits = [(delay, -1)] * (delay > 0) + [(duration - delay, begin - self._first)]
         return self._box(number, duration, self._last - self._first + self._last_duration, edits, table)

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import hwdaemon
 from hwdaemon import BT709, MovieRecorder, ParameterError
@@ -143,8 +144,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         self.assertEqual(top_level(path)[1], "mdat")
         self.assertNotIn("moof", top_level(path))
         self.assertEqual(pictures(path), shown)
-        count = sum(1 for packet in self.packets[: COUNT - lost])
-        self.assertEqual(len(probe(path, "-show_packets")["packets"]), count)
+        self.assertEqual(len(probe(path, "-show_packets")["packets"]), COUNT - lost)
 
     def test_a_block_that_raises_leaves_what_was_recorded(self):
         path = self.path("a.mov")
@@ -290,6 +290,63 @@ os.kill(os.getpid(), signal.SIGKILL)
             movie.finish()
         self.start(self.path("b.mov")).close()
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_another_file_of_the_name_stays(self):
+        path = self.path("a.mov")
+        movie = self.start(path)
+        os.rename(path, self.path("b.mov"))
+        Path(path).write_bytes(b"another")
+        movie.close()
+        self.assertEqual(Path(path).read_bytes(), b"another")
+        # An empty file that cannot be removed is closed all the same.
+        path = self.path("c.mov")
+        movie = self.start(path)
+        with mock.patch("os.unlink", side_effect=PermissionError):
+            movie.close()
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def test_a_movie_ends_before_what_its_readers_take(self):
+        for name, value in [("samples", (1 << 24) - 20), ("sequence", (1 << 20) - 10), ("runs", (1 << 21) - 3),
+                            ("boxes", (256 << 20) - 700)]:
+            path = self.path(f"{name}.mov")
+            movie = self.start(path)
+            movie.add(0, self.packets[0])
+            movie.flush()
+            setattr(movie, "_" + name, value)
+            accepted = 1
+            # A disk of any size has space for the end.
+            with mock.patch("os.fstatvfs", return_value=mock.Mock(f_blocks=0)), self.assertRaises(OSError) as raised:
+                for number in range(1, 2000):
+                    movie.append(0, self.packets[0].data, number)
+                    accepted += 1
+            self.assertEqual(raised.exception.errno, errno.EFBIG, name)
+            with self.assertRaisesRegex(OSError, "readers"):
+                movie.append(0, self.packets[0].data, 2000)
+            movie.finish()
+            self.assertGreater(accepted, 15, name)
+            self.assertEqual(int(probe(path)["streams"][0]["nb_frames"]), accepted, name)
+
+    def test_the_folder_is_flushed_with_the_first_sync_or_at_the_end(self):
+        flushed = []
+        fsync = os.fsync
+
+        def flush(descriptor):
+            flushed.append(os.path.isdir(f"/proc/self/fd/{descriptor}"))
+            fsync(descriptor)
+
+        with mock.patch("os.fsync", flush):
+            for syncs in (0, 2):
+                flushed.clear()
+                movie = self.start(self.path("a.mov"))
+                movie.add(0, self.packets[0])
+                movie.flush()
+                for _ in range(syncs):
+                    movie.sync()
+                self.assertEqual(flushed.count(True), min(syncs, 1))
+                movie.finish()
+                self.assertEqual(flushed.count(True), 1)
+                movie.sync()
 
     def test_a_file_that_may_not_grow_is_finished_with_what_was_written(self):
         import resource
