@@ -179,4 +179,34 @@ import Testing
             #expect(Self.keepsOthers(values), "\(values), \(String(cString: hwd_instructions()))")
         }
     }
+
+    @Test("powers of light that another effect made brighter than half floats reach")
+    func beyondHalves() throws {
+        let (conversion, picture) = try Self.pointsOf(["exposure:ev=10", "cdl:power=.3"], [[65504, 40000, 2]])
+        let values = try ReferenceConverter(conversion).values(picture)
+        for level in Int32(0)...2 {
+            hwd_limit_instructions(level)
+            defer { hwd_limit_instructions(2) }
+            let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+            for channel in 0..<3 {
+                let (value, wanted) = (Half.value(UInt16(result[channel, 0, 0])), values[channel][0])
+                #expect(abs(value - wanted) <= wanted / 1024, "\(value), \(String(cString: hwd_instructions()))")
+            }
+        }
+    }
+
+    /// Pictures wider than what effects pass over at once, with every form of chroma.
+    @Test("video of several stretches to half floats", arguments: ChromaSiting.allCases)
+    func stretches(_ siting: ChromaSiting) throws {
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: ["cdl:power=1.1", "vignette"], .call))
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        for var signal in [CPUConverterTests.pq, SignalDescription()] {
+            signal.siting = siting
+            try CPUConverterTests.check(
+                CPUConverterTests.conversion(
+                    signal.transfer == .pq ? .p010 : .nv12, signal, .rgba16f, light, width: 1090, height: 6,
+                    options: options))
+        }
+    }
 }
