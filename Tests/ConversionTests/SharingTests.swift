@@ -10,6 +10,8 @@ import Testing
 
 /// The division of a picture's rows among threads that stay for the next one.
 @Suite(.serialized) struct SharingTests {
+    private static let process = Int32(PRIO_PROCESS.rawValue)
+
     /// Rows that are worked on, and at which nice value.
     private final class Rows: Sendable {
         let counts: Mutex<[Int]>
@@ -27,7 +29,7 @@ import Testing
                 guard let context else { return false }
                 let rows = Unmanaged<Rows>.fromOpaque(context).takeUnretainedValue()
                 rows.counts.withLock { counts in for row in Int(first)..<Int(end) { counts[row] += 1 } }
-                rows.lowest.withLock { $0 = min($0, getpriority(PRIO_PROCESS, 0)) }
+                rows.lowest.withLock { $0 = min($0, getpriority(SharingTests.process, 0)) }
                 // Other threads get a share, too.
                 usleep(1000)
                 return rows.failing.map { !(first..<end).contains(Int32($0)) } ?? true
@@ -70,7 +72,9 @@ import Testing
         let conversion = CPUConverterTests.conversion(
             .p010, CPUConverterTests.pq, .rgba16f, light, width: width, height: height)
         let pictures = (1...2).map { Picture.any(conversion.source, seed: UInt64($0)) }
-        let expected = try pictures.map { try $0.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target) }
+        let expected = try pictures.map {
+            try $0.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+        }
         Self.onThreads(2) { number in
             for _ in 0..<20 {
                 do {
@@ -87,8 +91,8 @@ import Testing
         Self.onThreads(1) { _ in
             // Starts the threads that wait for the next picture.
             #expect(Rows(64).share())
-            let lower = min(getpriority(PRIO_PROCESS, 0) + 3, 19)
-            #expect(setpriority(PRIO_PROCESS, 0, lower) == 0)
+            let lower = min(getpriority(SharingTests.process, 0) + 3, 19)
+            #expect(setpriority(SharingTests.process, 0, lower) == 0)
             for _ in 0..<20 {
                 let rows = Rows(64)
                 #expect(rows.share())
