@@ -39,7 +39,7 @@ import Testing
 
     /// Powers that are computed as squares of others, and more pieces than a register of AVX2 and of AVX-512 holds.
     static let loopLists: [[String]] = [
-        ["cdl:power=3/.3/2.6"], [curve(9) { $0 * $0 }], [curve(16) { 2 * $0 }], ["cdl:power=.05/20/1.1,clamp=true"],
+        ["cdl:power=6/.3/2.6"], [curve(9) { $0 * $0 }], [curve(16) { 2 * $0 }], ["cdl:power=.05/20/1.1,clamp=true"],
     ]
 
     private static func curve(_ count: Int, _ function: (Double) -> Double) -> String {
@@ -129,8 +129,8 @@ import Testing
         [0.18, 0.18, 0.18], [0.8, 0.1, 0.05], [0.02, 0.55, 0.12], [3.2, 1.7, 0.9], [-0.04, 0.25, 1],
     ]
 
-    /// The conversion of `points` by a list, and their picture.
-    static func pointsOf(_ list: [String]) throws -> (Conversion, Picture) {
+    /// The conversion of points by a list, and their picture.
+    static func pointsOf(_ list: [String], _ points: [Triple] = points) throws -> (Conversion, Picture) {
         let light = SignalDescription(primaries: .displayP3, transfer: .linear)
         var options = ConversionOptions()
         options.effects = Effects(list: try EffectList(texts: list, .call), tables: try tables())
@@ -155,6 +155,58 @@ import Testing
             defer { hwd_limit_instructions(2) }
             let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
             #expect(Difference(result, values).halves <= 1, "\(String(cString: hwd_instructions()))")
+        }
+    }
+
+    /// A channel that becomes much brighter than the others, which keep what they have.
+    static let bright = (list: ["cdl:power=6/1/1"], point: [49, 1, 0.1] as Triple)
+
+    /// Whether each channel has what `bright` leaves, to a half float's unit; `Difference` allows more beside a large one.
+    static func keepsOthers(_ values: [Double]) -> Bool {
+        values[0] >= 65504 && abs(values[1] - 1) <= 0x1p-10 && abs(values[2] - 0.1) <= 0x1p-14
+    }
+
+    @Test("a power of a bright channel leaves the others")
+    func brightChannel() throws {
+        let (conversion, picture) = try Self.pointsOf(Self.bright.list, [Self.bright.point])
+        let exact = try ReferenceConverter(conversion).values(picture).prefix(3).map { $0[0] }
+        #expect(Self.keepsOthers(exact), "\(exact)")
+        for level in Int32(0)...2 {
+            hwd_limit_instructions(level)
+            defer { hwd_limit_instructions(2) }
+            let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+            let values = (0..<3).map { Half.value(UInt16(result[$0, 0, 0])) }
+            #expect(Self.keepsOthers(values), "\(values), \(String(cString: hwd_instructions()))")
+        }
+    }
+
+    @Test("powers of light that another effect made brighter than half floats reach")
+    func beyondHalves() throws {
+        let (conversion, picture) = try Self.pointsOf(["exposure:ev=10", "cdl:power=.3"], [[65504, 40000, 2]])
+        let values = try ReferenceConverter(conversion).values(picture)
+        for level in Int32(0)...2 {
+            hwd_limit_instructions(level)
+            defer { hwd_limit_instructions(2) }
+            let result = try picture.converted(by: CPUConverter(conversion, threads: 1), to: conversion.target)
+            for channel in 0..<3 {
+                let (value, wanted) = (Half.value(UInt16(result[channel, 0, 0])), values[channel][0])
+                #expect(abs(value - wanted) <= wanted / 1024, "\(value), \(String(cString: hwd_instructions()))")
+            }
+        }
+    }
+
+    /// Pictures wider than what effects pass over at once, with every form of chroma.
+    @Test("video of several stretches to half floats", arguments: ChromaSiting.allCases)
+    func stretches(_ siting: ChromaSiting) throws {
+        var options = ConversionOptions()
+        options.effects = Effects(list: try EffectList(texts: ["cdl:power=1.1", "vignette"], .call))
+        let light = SignalDescription(primaries: .displayP3, transfer: .linear)
+        for var signal in [CPUConverterTests.pq, SignalDescription()] {
+            signal.siting = siting
+            try CPUConverterTests.check(
+                CPUConverterTests.conversion(
+                    signal.transfer == .pq ? .p010 : .nv12, signal, .rgba16f, light, width: 1090, height: 6,
+                    options: options))
         }
     }
 }

@@ -18,7 +18,7 @@ extension VulkanTests {
         @Test("random pixels from half floats, as straight and as premultiplied")
         func halves() throws {
             let light = SignalDescription(primaries: .displayP3, transfer: .linear)
-            for (index, list) in EffectLoopTests.lists.enumerated() {
+            for (index, list) in (EffectLoopTests.lists + EffectLoopTests.loopLists).enumerated() {
                 for alpha in [AlphaMode.straight, .premultiplied] {
                     try expectCorrect(
                         CPUConverterTests.conversion(
@@ -37,6 +37,20 @@ extension VulkanTests {
                 let converter = try VulkanConverter(reference.plan, on: TestDevice.get())
                 let result = try convert(picture, with: converter, to: .rgba16f)
                 #expect(distance(result, from: reference.values(picture)) <= 1, "\(list)")
+            }
+            try TestDevice.checkValidation()
+        }
+
+        @Test("a power of a bright channel leaves the others")
+        func brightChannel() throws {
+            let (conversion, picture) = try EffectLoopTests.pointsOf(
+                EffectLoopTests.bright.list, [EffectLoopTests.bright.point])
+            for isSoftware in [true, false] {
+                let converter = try VulkanConverter(
+                    ReferenceConverter(conversion).plan, on: TestDevice.get(), isSoftware: isSoftware)
+                let result = try convert(picture, with: converter, to: .rgba16f)
+                let values = (0..<3).map { Half.value(UInt16(result[$0, 0, 0])) }
+                #expect(EffectLoopTests.keepsOthers(values), "\(values)")
             }
             try TestDevice.checkValidation()
         }

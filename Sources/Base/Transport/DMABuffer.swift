@@ -51,24 +51,25 @@ public final class DMABuffer: @unchecked Sendable {
         (try? HWDTransport.wait(file.rawValue, for: writing ? POLLOUT : POLLIN, until: .now)) ?? false
     }
 
-    /// Calls `body` with the memory while the CPU's view of it is coherent.
+    /// Waits until no device writes it, and for writing none reads it.
     ///
-    /// - Parameters:
-    ///   - writing: whether the memory is written, too.
-    ///   - deadline: until when a device may use it.
-    /// - Throws: `Parameter` where a device does so longer, `AllocationFailed` where the driver refuses the access.
-    public func access(
-        writing: Bool, until deadline: MonotonicTime, _ body: (UnsafeMutableRawPointer) -> Void
-    ) throws(SessionError) {
-        // The request below would wait without a limit.
+    /// - Parameter deadline: what is left of the frame's `SyncFile.timeout`.
+    /// - Throws: `Parameter` where a device uses it longer, `AllocationFailed` where that is unknown.
+    public func wait(for writing: Bool, until deadline: MonotonicTime) throws(SessionError) {
         var isIdle = false
         do throws(SystemError) {
             isIdle = try HWDTransport.wait(file.rawValue, for: writing ? POLLOUT : POLLIN, until: deadline)
         } catch { throw SessionError(.allocationFailed, "a dma-buf cannot be waited for: \(error)") }
         guard isIdle else {
-            throw SessionError(
-                .parameter, "a device did not release a dma-buf within \(SyncFile.timeout.components.seconds) s")
+            throw SessionError(.parameter, "a device did not release a dma-buf within \(SyncFile.limit)")
         }
+    }
+
+    /// Calls `body` with the memory while the CPU's view of it is coherent; after `wait`, as this would wait without a limit.
+    ///
+    /// - Parameter writing: whether the memory is written, too.
+    /// - Throws: `AllocationFailed` where the driver refuses the access.
+    public func access(writing: Bool, _ body: (UnsafeMutableRawPointer) -> Void) throws(SessionError) {
         try synchronize(begins: true, writing)
         body(start)
         try synchronize(begins: false, writing)
@@ -88,6 +89,7 @@ public final class DMABuffer: @unchecked Sendable {
 public final class SyncFile: Sendable {
     /// Time that all devices together may take for one frame: never a reason to hang, nor to be killed as a process that hangs.
     public static let timeout = Duration.seconds(2)
+    fileprivate static let limit = "the \(timeout.components.seconds) s that a frame waits for all devices"
 
     private let file: OwnedFD
 
@@ -114,7 +116,7 @@ public final class SyncFile: Sendable {
             isReady = try HWDTransport.wait(file.rawValue, for: POLLIN, until: deadline)
         } catch { throw SessionError(.allocationFailed, "a fence cannot be waited for: \(error)") }
         guard isReady else {
-            throw SessionError(.parameter, "a fence was not signaled within \(Self.timeout.components.seconds) s")
+            throw SessionError(.parameter, "a fence was not signaled within \(Self.limit)")
         }
     }
 }

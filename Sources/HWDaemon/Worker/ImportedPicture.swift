@@ -67,13 +67,14 @@ public final class ImportedPicture: Sendable {
 
     /// Copies the samples from the dma-bufs, or to them.
     ///
-    /// - Throws: why that is not possible, or that a device uses them for longer than a fence may take.
-    fileprivate func transfer(writing: Bool, until deadline: MonotonicTime) throws(SessionError) {
+    /// - Throws: why that is not possible, or that a device uses them for longer than the frame may wait.
+    fileprivate func transfer(writing: Bool, _ wait: inout DeviceWait) throws(SessionError) {
         guard let base = copy.mutableBytes?.baseAddress else {
             throw SessionError(.allocationFailed, "the copy of picture \(message.poolID) is not mapped")
         }
         for (object, buffer) in buffers.enumerated() {
-            try buffer.access(writing: writing, until: deadline) { start in
+            try wait.measure { (deadline) throws(SessionError) in try buffer.wait(for: writing, until: deadline) }
+            try buffer.access(writing: writing) { start in
                 for (index, plane) in message.planes.enumerated() where plane.object == object {
                     let packed = layout.planes[index]
                     let own = MutablePlaneView(base: base + Int(packed.offset), stride: Int(packed.stride))
@@ -102,13 +103,11 @@ public struct PictureUse: Sendable {
     ///
     /// - Throws: why that is not possible.
     public func load(_ wait: inout DeviceWait) throws(SessionError) {
-        try wait.measure { (deadline) throws(SessionError) in
-            try fence?.wait(until: deadline)
-            try picture.transfer(writing: false, until: deadline)
-        }
+        try prepare(&wait)
+        try picture.transfer(writing: false, &wait)
     }
 
-    /// Waits until the picture may be written.
+    /// Waits for the fence.
     ///
     /// - Throws: `Parameter` for a fence that is not signaled in time.
     public func prepare(_ wait: inout DeviceWait) throws(SessionError) {
@@ -119,11 +118,12 @@ public struct PictureUse: Sendable {
     ///
     /// - Throws: why that is not possible.
     public func store(_ wait: inout DeviceWait) throws(SessionError) {
-        try wait.measure { (deadline) throws(SessionError) in try picture.transfer(writing: true, until: deadline) }
+        try picture.transfer(writing: true, &wait)
     }
 }
 
-/// How long one frame may still wait for the devices that use its pictures: `SyncFile.timeout` in all, without the conversion.
+/// How long one frame may still wait for the devices that use its pictures: `SyncFile.timeout` in all, which copying and
+/// converting its samples do not count against.
 public struct DeviceWait: Sendable {
     private var rest = SyncFile.timeout
 

@@ -14,8 +14,9 @@ static void apply_cdl(const hwd_effect *effect, const segments *to_light, pixels
     }
     if (saturation != 1) {
         static const float luma[3] = {0.2126f, 0.7152f, 0.0722f};
-        const vf y = weigh(luma, p);
-        p->r = y + saturation * (p->r - y), p->g = y + saturation * (p->g - y), p->b = y + saturation * (p->b - y);
+        // Not by differences, in which a bright channel would lose what the others have.
+        const vf y = weigh(luma, p) * (1 - saturation);
+        p->r = p->r * saturation + y, p->g = p->g * saturation + y, p->b = p->b * saturation + y;
     }
     if (effect->flag) clip(p);
     decode_light(&effect->coding, to_light, p);

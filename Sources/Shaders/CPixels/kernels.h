@@ -20,10 +20,3 @@ hwd_rows hwd_rows_avx512;
 hwd_scaled_rows hwd_scaled_rows_avx2;
 hwd_scaled_rows hwd_scaled_rows_avx512;
 #endif
-
-/// Work on rows first ..< end of a picture; returns false when memory runs out.
-typedef bool hwd_row_work(const void *context, int first, int end);
-
-/// Divides rows among up to `threads` threads, in multiples of `unit` rows and shares of enough pixels.
-bool hwd_share_rows(
-    hwd_row_work *work, const void *context, int rows, long pixels, int unit, int threads);

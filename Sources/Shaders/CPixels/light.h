@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Converts Y'CbCr to half floats of linear light where only matrices, one curve by segments and effects are applied. Even and odd columns
-// are kept in separate vectors, so that interpolating chroma needs no shuffles. Included by rows.h for AVX2 and AVX-512.
+// Converts Y'CbCr to half floats of linear light where only matrices, one curve by segments and effects are applied. Even and
+// odd columns are kept in separate vectors, so that interpolating chroma needs no shuffles. Included by rows.h for AVX2 and
+// AVX-512.
 
 // The most rows of coefficients of a curve, the squarings of a curve that is squared, and the origin of its variable.
 #if LEVEL == 2
@@ -11,15 +12,16 @@ enum { LIGHT_ROWS = 6, LIGHT_SQUARES = 2, LIGHT_ORIGIN = 1 };
 
 /// What differs between the loops for light, constant in each of them.
 typedef struct {
-    bool words;      // samples are 16-bit words
-    bool is_squared; // the curve's value is squared LIGHT_SQUARES times
-    bool is_cosited; // chroma samples are at even columns
+    bool words;        // samples are 16-bit words
+    bool is_squared;   // the curve's value is squared LIGHT_SQUARES times
+    bool is_cosited;   // chroma samples are at even columns
     bool is_darkened;  // by a vignette
     bool has_effects;
 } light_form;
 
-/// Whether only matrices, one curve by segments and effects that keep pixels opaque separate Y'CbCr from light. `clips_source` does not matter: the curve clamps its
-/// argument.
+/// Whether only matrices, one curve by segments and effects that keep pixels opaque separate Y'CbCr from light.
+///
+/// `clips_source` does not matter: the curve clamps its argument.
 static bool makes_light(const hwd_plan *plan) {
     const hwd_segments *decode = &plan->decode.segments;
     // Loops with effects take any segments.
@@ -83,8 +85,8 @@ INLINE vh2 join(vh even, vh odd) {
 }
 INLINE vi low_pairs(vh2 x, vh2 y) { return (vi)_mm512_unpacklo_epi16((__m512i)x, (__m512i)y); }
 INLINE vi high_pairs(vh2 x, vh2 y) { return (vi)_mm512_unpackhi_epi16((__m512i)x, (__m512i)y); }
-// low_pairs leaves columns 0, 2, 4, 6 | 16, 18, 20, 22 | 1, 3, 5, 7 | 17, 19, 21, 23 in its 128-bit lanes; high_pairs leaves the
-// columns 8 further right. These indices put the columns in order.
+// low_pairs leaves columns 0, 2, 4, 6 | 16, 18, 20, 22 | 1, 3, 5, 7 | 17, 19, 21, 23 in its 128-bit lanes; high_pairs leaves
+// the columns 8 further right. These indices put the columns in order.
 #define FIRST_COLUMNS 0, 16, 8, 24, 1, 17, 9, 25, 2, 18, 10, 26, 3, 19, 11, 27
 #define LATER_COLUMNS 4, 20, 12, 28, 5, 21, 13, 29, 6, 22, 14, 30, 7, 23, 15, 31
 // Where write_columns stores the result of each shuffle.
@@ -95,8 +97,8 @@ INLINE vh2 join(vh even, vh odd) {
 }
 INLINE vi low_pairs(vh2 x, vh2 y) { return (vi)_mm256_unpacklo_epi16((__m256i)x, (__m256i)y); }
 INLINE vi high_pairs(vh2 x, vh2 y) { return (vi)_mm256_unpackhi_epi16((__m256i)x, (__m256i)y); }
-// low_pairs leaves columns 0, 2, 4, 6 | 1, 3, 5, 7 in its 128-bit lanes; high_pairs leaves the columns 8 further right. These indices
-// put the columns in order.
+// low_pairs leaves columns 0, 2, 4, 6 | 1, 3, 5, 7 in its 128-bit lanes; high_pairs leaves the columns 8 further right. These
+// indices put the columns in order.
 #define FIRST_COLUMNS 0, 8, 4, 12, 1, 9, 5, 13
 #define LATER_COLUMNS 2, 10, 6, 14, 3, 11, 7, 15
 // Where write_columns stores the result of each shuffle.
@@ -119,8 +121,8 @@ INLINE void write_columns(uint8_t *to, const pixels *even, const pixels *odd) {
     memcpy(to, all, sizeof all);
 }
 
-// Makes the compiler interleave the three components. Otherwise it computes them one after the other, and the dependent operations of
-// each are too many for the processor to overlap with the next.
+// Makes the compiler interleave the three components. Otherwise it computes them one after the other, and the dependent
+// operations of each are too many for the processor to overlap with the next.
 #define SIDE_BY_SIDE(v) __asm__("" : "+v"(v[0]), "+v"(v[1]), "+v"(v[2]))
 
 /// Replaces three components by the curve's values.
@@ -170,13 +172,6 @@ INLINE void convert_columns(
     write_columns(to, &both[0], &both[1]);
 }
 
-INLINE void limit_to_halves(pixels *p) {
-    const vf least = splat(-65504), most = splat(65504);
-    p->r = at_most(at_least(p->r, least), most);
-    p->g = at_most(at_least(p->g, least), most);
-    p->b = at_most(at_least(p->b, least), most);
-}
-
 /// Converts `left` pixels from column x on, with effects, which pass over all of them.
 INLINE void convert_stretch_of_light(const line *own, const segments *curve, light_form form, int x, int left) {
     const size_t sample = form.words ? 2 : 1;
@@ -197,7 +192,7 @@ INLINE void convert_stretch_of_light(const line *own, const segments *curve, lig
     for (int i = 0; i < count && own->plan->has_vignette; i++) darken_vector(vignette, x, i, own->y, true, &all[i]);
     for (int i = 0; i < own->plan->effect_count; i++)
         apply_effect(&own->plan->effects[i], all, count, x, own->y, true);
-    for (int i = 0; i < count; i++) limit_to_halves(&all[i]);
+    for (int i = 0; i < count; i++) EACH(&all[i], within_halves);
     for (int i = 0; i < whole_count; i++)
         write_columns(to + 8 * (size_t)(i * 2 * WIDTH), all + 2 * i, all + 2 * i + 1);
     if (rest == 0) return;

@@ -34,8 +34,10 @@ INLINE vf power_of(vf x, float exponent) { return exp2_of(log2_of(at_least(x, sp
 
 /// The power of a positive number; of 0 it is 0 or as small as the table's.
 INLINE vf raised(const hwd_power *power, vf x) {
+    // Sums of several must not be infinite.
+    const vf most = splat(0x1p120f);
 #if LEVEL == 0
-    return power_of(x, power->exponent);
+    return at_most(power_of(x, power->exponent), most);
 #else
     // 0 is read as 2^-127 by AVX-512.
     const vf mantissa = (vf)(((vi)x & 0x7fffff) | 0x3f800000) - 1.5f;
@@ -46,15 +48,18 @@ INLINE vf raised(const hwd_power *power, vf x) {
     value *= (vf)_mm512_permutexvar_ps((__m512i)((vu)x >> 23), _mm512_loadu_ps(power->low));
     value *= (vf)_mm512_permutexvar_ps((__m512i)((vu)x >> 27), _mm512_loadu_ps(power->high));
 #else
+    // Effects before this one may have made light brighter than the factors reach.
+    const vf largest = splat(0x1.fffffep24f);
+    if (__builtin_expect(_mm256_movemask_ps((__m256)(x > largest)), 0))
+        return at_most(power_of(x, power->exponent), most);
     const vi is_positive = x > splat(0);
-    const vu bits = (vu)at_most(at_least(x, splat(0x1p-39f)), splat(0x1.fffffep24f));
+    const vu bits = (vu)at_most(at_least(x, splat(0x1p-39f)), largest);
     value *= (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(power->low), (__m256i)(bits >> 23));
     value *= (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(power->wrapped), (__m256i)(bits >> 26));
     value = (vf)(is_positive & (vi)value);
 #endif
     for (int i = 0; i < power->squares; i++) value *= value;
-    // Sums of two must not be infinite.
-    return at_most(value, splat(0x1p120f));
+    return at_most(value, most);
 #endif
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
@@ -54,12 +55,13 @@ typedef struct job {
     int count;          ///< shares
     int next;           ///< the first share that no thread has taken
     int helpers, most;  ///< threads beside the caller's, now and at most
+    int niceness, policy;  ///< of the caller's thread
     bool done;          ///< false when a share ran out of memory
     pthread_cond_t left;
     struct job *following;
 } job;
 
-// Helpers wait a while for another job, because starting a thread takes as long as converting ten thousand pixels.
+// Helpers wait a while for another job. The child of a fork has none, although it counts them: its callers do all shares.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t added = PTHREAD_COND_INITIALIZER;
 static job *jobs;  // with shares that no thread has taken
@@ -105,11 +107,21 @@ static bool wait_for_job(void) {
     return job_for_helper();
 }
 
+/// Lowers the calling thread's priority where that of a job's caller is lower.
+///
+/// A helper has the priority of the thread that started it, and a session's priority may fall.
+static void take_priority(const job *own) {
+    if (getpriority(PRIO_PROCESS, 0) < own->niceness) setpriority(PRIO_PROCESS, 0, own->niceness);
+    const struct sched_param none = {0};
+    if (own->policy == SCHED_BATCH && sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 static void *help(void *unused) {
     pthread_mutex_lock(&lock);
     while (wait_for_job()) {
         job *own = job_for_helper();
         own->helpers++;
+        take_priority(own);
         do_shares(own);
         // The caller returns once no helper is left, and the job is gone.
         if (--own->helpers == 0) pthread_cond_signal(&own->left);
@@ -140,15 +152,15 @@ static void call_helpers(int wanted) {
     helpers -= missing - started;
 }
 
-bool hwd_share_rows(
-    hwd_row_work *work, const void *context, int rows, long pixels, int unit, int threads) {
+bool hwd_share_rows(hwd_row_work *work, const void *context, int rows, long pixels, int unit, int threads) {
     long count = pixels / minimum_share + 1;
     if (count > threads) count = threads;
     if (count > maximum_threads) count = maximum_threads;
     if (count <= 1) return work(context, 0, rows);
     job own = {
         .work = work, .context = context, .rows = rows, .unit = unit, .count = (int)count * SHARES_OF_THREAD,
-        .most = (int)count - 1, .done = true, .left = PTHREAD_COND_INITIALIZER,
+        .most = (int)count - 1, .niceness = getpriority(PRIO_PROCESS, 0), .policy = sched_getscheduler(0),
+        .done = true, .left = PTHREAD_COND_INITIALIZER,
     };
     pthread_mutex_lock(&lock);
     own.following = jobs;

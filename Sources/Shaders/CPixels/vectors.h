@@ -65,6 +65,9 @@ INLINE vf reciprocal(vf x) {
 
 INLINE vf within(vf x) { return at_most(at_least(x, splat(0)), splat(1)); }
 
+/// Clamped to the finite half floats.
+INLINE vf within_halves(vf x) { return at_most(at_least(x, splat(-65504)), splat(65504)); }
+
 /// value + fraction · rise of the pairs with these indices.
 INLINE vf look_up(const float *pairs, vi index, vf part) {
 #if LEVEL == 2
@@ -120,8 +123,7 @@ INLINE vf from_halves(vh halves) {
     const vf finite = choose(magnitude < 0x400, small, normal);
     const vf x = (vf)((vi)choose(magnitude >= 0x7c00, special, finite) | ((bits & 0x8000) << 16));
 #endif
-    const vf real = (vf)((vi)x & (x == x));
-    return at_most(at_least(real, splat(-65504)), splat(65504));
+    return within_halves((vf)((vi)x & (x == x)));
 }
 
 // Up to WIDTH samples at `at`, of which `left` exist.

@@ -91,9 +91,7 @@ INLINE void write_packed(const line *own, int x, int left, const pixels *p) {
     memcpy(own->to[0] + 4 * (size_t)x, &words, 4 * (size_t)at_hand(left));
 }
 
-INLINE vh storable(vf x, bool is_bounded) {
-    return to_halves(is_bounded ? x : at_most(at_least(x, splat(-65504)), splat(65504)));
-}
+INLINE vh storable(vf x, bool is_bounded) { return to_halves(is_bounded ? x : within_halves(x)); }
 
 INLINE void write_halves(const line *own, int x, int left, const pixels *p) {
     const bool is_bounded = own->is_bounded;

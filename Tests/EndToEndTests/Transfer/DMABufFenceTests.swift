@@ -65,7 +65,7 @@ extension EndToEnd.DMABufs {
         try session.addFence(never.fileHandleForReading.fileDescriptor, to: 1)
         try session.transfer(Self.frame(2, source, target))
         let answer = try Self.answer(session)
-        #expect(answer.status == .parameter && answer.reason.contains("was not signaled within 2 s"))
+        #expect(answer.status == .parameter && answer.reason.contains("was not signaled within the 2 s"))
         // It held for that frame only.
         try session.transfer(Self.frame(3, source, target))
         #expect(try Self.answer(session).status == .ok)
@@ -124,7 +124,8 @@ extension EndToEnd.DMABufs {
                 target: TransferFrame.Place(poolID: 2, layout: target.layout)))
         let answer = try Self.answer(session)
         #expect(
-            answer.status == .parameter && answer.reason == "a device did not release a dma-buf within 2 s",
+            answer.status == .parameter
+                && answer.reason.hasPrefix("a device did not release a dma-buf within the 2 s"),
             "\(answer.reason)")
         try session.transfer(Self.frame(2, source, target))
         #expect(try Self.answer(session).status == .ok)
@@ -177,6 +178,6 @@ extension EndToEnd.DMABufs {
             while try session.nextEvent(timeout: hangLimit) != nil {}
         }
         #expect(end?.status == .parameter)
-        #expect(end?.reason.contains("was not signaled within 2 s") == true, "\(end?.reason ?? "")")
+        #expect(end?.reason.contains("was not signaled within the 2 s") == true, "\(end?.reason ?? "")")
     }
 }

@@ -92,7 +92,8 @@ typedef struct {
 
 /// A power x^p of positive numbers, as a polynomial of x's mantissa times factors of its exponent, which registers hold.
 ///
-/// AVX-512 selects factors by four bits each of the biased exponent, AVX2 by three, for which x is limited to 2^-39 … 2^25.
+/// AVX-512 selects factors by four bits each of the biased exponent, AVX2 by three, for which x is limited to 2^-39; where
+/// x reaches 2^25, AVX2 computes a logarithm.
 typedef struct {
     float exponent;    ///< p
     float low[16];     ///< 2^(q k), where the value is squared `squares` times and q = p / 2^squares
@@ -282,6 +283,14 @@ typedef struct {
 
 /// Copies one plane, or with `joins` two; otherwise the second is ignored.
 void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mutable_plane target);
+
+/// Work on rows first ..< end of a picture; returns false when memory runs out.
+typedef bool hwd_row_work(const void *context, int first, int end);
+
+/// Divides rows among up to `threads` threads, in multiples of `unit` rows and shares of enough pixels.
+///
+/// No thread works at a higher priority than the caller's. Returns false when a share did; the others are done.
+bool hwd_share_rows(hwd_row_work *work, const void *context, int rows, long pixels, int unit, int threads);
 
 /// The number of processors this process may use.
 int hwd_processors(void);

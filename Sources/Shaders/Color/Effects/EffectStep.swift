@@ -180,7 +180,8 @@ public struct ColorDecision: Sendable {
         if clamps { value = value.clamped(lowerBound: .zero, upperBound: .one) }
         for index in 0..<3 where value[index] > 0 { value[index] = pow(value[index], power[index]) }
         let luma = Triple(repeating: (Self.luma * value).sum())
-        value = luma + saturation * (value - luma)
+        // Not by a difference, in which a bright channel would lose what the others have.
+        value = value * saturation + luma * (1 - saturation)
         if clamps { value = value.clamped(lowerBound: .zero, upperBound: .one) }
         return coding.decode(value)
     }

@@ -182,9 +182,12 @@ vec3 decided(uint i, bool clips, vec3 c) {
     vec3 power = vec3(b.zw, P.effects[i].c.x);
     c = c * a.xyz + vec3(a.w, b.xy);
     if (clips) c = clamp(c, 0.0, 1.0);
-    c = mix(c, powerOf(c, power), lessThan(vec3(0.0), mix(c, vec3(0.0), equal(power, vec3(1.0)))));
-    float y = 0.2126 * c.r + (0.7152 * c.g + 0.0722 * c.b);
-    c = y + P.effects[i].c.y * (c - y);
+    // Saturated values must not be infinite.
+    vec3 raised = min(powerOf(c, power), vec3(1e30));
+    c = mix(c, raised, lessThan(vec3(0.0), mix(c, vec3(0.0), equal(power, vec3(1.0)))));
+    float y = 0.2126 * c.r + (0.7152 * c.g + 0.0722 * c.b), saturation = P.effects[i].c.y;
+    // Not by a difference, in which a bright channel would lose what the others have.
+    c = c * saturation + y * (1.0 - saturation);
     return clips ? clamp(c, 0.0, 1.0) : c;
 }
 
