@@ -145,6 +145,23 @@ struct CaptureQueueTests {
         #expect(feed.queue.counts.log.counts[.rate] ?? 0 >= 50)
     }
 
+    @Test func aReducedRateSettlesAndRecovers() {
+        var rate = ReducedRate()
+        // The frames of a stall have no room until the queue has drained: they halve the rate once.
+        let stall = (0..<40).map { rate.note(drop: 1 + Double($0) / 30, rate: 30) }
+        #expect(stall.filter(\.self).count == 1)
+        #expect(rate.divisor == 2)
+        // An encoder that is still too slow halves it again.
+        for number in 0..<8 where rate.note(drop: 4 + Double(number) / 30, rate: 30) { break }
+        #expect(rate.divisor == 4)
+        let dropped = rate.note(drop: 20, rate: 30)
+        #expect(!dropped)
+        // 10 s without a dropped frame, then 20 s.
+        let times = stride(from: 20.0, to: 80, by: 0.25).filter { rate.recovers(at: $0) }
+        #expect(times == [30, 50])
+        #expect(rate.divisor == 1)
+    }
+
     /// What sends only changes.
     private static let screen = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: nil)
 

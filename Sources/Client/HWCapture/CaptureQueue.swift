@@ -21,7 +21,7 @@ package final class CaptureQueue: CaptureSink {
         /// Frames that the source sent, and those that it is known to have lost.
         package var captured = 0
         package var log = DropLog()
-        /// When frames are left out, in seconds, and one of how many stays.
+        /// When more or fewer frames are left out, in seconds, and one of how many stays.
         package var halvings: [(time: Double, divisor: Int)] = []
         /// Frames that were sent once more, because the source sends only what changes, or less than a constant rate.
         package var repeated = 0
@@ -52,10 +52,9 @@ package final class CaptureQueue: CaptureSink {
         /// Whether the last that was taken is a repeated frame.
         var isRepeat = false
         var sequence: UInt64?
-        /// Of frames since the rate was halved last.
+        /// Of frames since the rate was changed last.
         var arrived: UInt64 = 0
-        var divisor = 1
-        var recent = RecentDrops()
+        var reduced = ReducedRate()
         /// The slot of the last frame, held once more for `repeatLast`.
         var kept: (slot: FramePool.Slot, stage: Stage, taken: UInt64)?
         /// Whether that frame was dropped, so that the slot belongs to nothing else and no file has its picture.
@@ -269,7 +268,7 @@ package final class CaptureQueue: CaptureSink {
                 return keepDropped(&state, taken)
             }
             guard !isLeftOut(&state, elapsed) else { return keepDropped(&state, taken) }
-            state.recent.note(frame: seconds)
+            state.reduced.note(frame: seconds)
             guard state.waiting.count < greatestCount(stage),
                 let slot = stage.pool.acquire(leaving: stage.keepsLast ? 1 : 0)
             else {
@@ -288,9 +287,10 @@ package final class CaptureQueue: CaptureSink {
             state.counts.log.add(1, at: seconds, .rate, period: period * 2)
             return true
         }
+        if state.reduced.recovers(at: seconds) { noteRate(&state, at: seconds) }
         state.arrived += 1
-        guard (state.arrived - 1) % UInt64(state.divisor) != 0 else { return false }
-        state.counts.log.add(1, at: seconds, .rate, period: period * 2 * Double(state.divisor))
+        guard (state.arrived - 1) % UInt64(state.reduced.divisor) != 0 else { return false }
+        state.counts.log.add(1, at: seconds, .rate, period: period * 2 * Double(state.reduced.divisor))
         return true
     }
 
@@ -302,14 +302,13 @@ package final class CaptureQueue: CaptureSink {
     /// Drops a frame for want of a slot, and halves the rate where that is the rule.
     private func drop(_ state: inout State, at seconds: Double) {
         state.counts.log.add(1, at: seconds, .queue, period: state.stage.period)
-        state.recent.note(drop: seconds)
-        guard state.recent.isTooMany(rate: state.stage.format.rate.map { $0.perSecond / Double(state.divisor) }),
-            state.divisor < 16
-        else { return }
-        state.divisor *= 2
+        guard state.reduced.note(drop: seconds, rate: state.stage.format.rate?.perSecond) else { return }
         state.arrived = 1
-        state.recent = RecentDrops()
-        state.counts.halvings.append((seconds, state.divisor))
+        noteRate(&state, at: seconds)
+    }
+
+    private func noteRate(_ state: inout State, at seconds: Double) {
+        state.counts.halvings.append((seconds, state.reduced.divisor))
     }
 
     package func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {

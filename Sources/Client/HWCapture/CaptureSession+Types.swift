@@ -33,7 +33,7 @@ extension CaptureSession {
         case failed(CaptureError)
     }
 
-    /// The rate was halved, because more than 5 % of the frames of 5 s were dropped.
+    /// The rate was halved, because more than 5 % of the frames of 5 s were dropped, or doubled again, because none was for 10 s or more.
     public struct Halving: Hashable, Sendable {
         /// Seconds of the recording.
         public var time: Double

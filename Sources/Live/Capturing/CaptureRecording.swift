@@ -93,10 +93,13 @@ final class CaptureRecording: CaptureStream {
         }
         try writeSound()
         let counts = queue.counts.halvings
-        for halving in counts.dropFirst(halvings) {
+        for index in halvings..<counts.count {
+            let (time, divisor) = counts[index]
+            let isLess = divisor > (index > 0 ? counts[index - 1].divisor : 1)
             Console.note(
-                "warning: more than 5 % of the frames were dropped in 5 s: one of \(halving.divisor) is recorded from "
-                    + "\(DecimalText.text(halving.time, 1)) s on")
+                (isLess ? "warning: more than 5 % of the frames were dropped in 5 s" : "no more frames are dropped")
+                    + (divisor > 1 ? ": one of \(divisor) is" : ": all are")
+                    + " recorded from \(DecimalText.text(time, 1)) s on")
         }
         halvings = counts.count
     }
