@@ -66,6 +66,13 @@ import Testing
         #expect(code { () throws(MovieError) in try recorder.finish() } == .usage)
         // Nothing was recorded: no file remains.
         #expect(!FileManager.default.fileExists(atPath: path))
+        // Another file that has the name by then stays.
+        let empty = try MovieRecorder(path: path)
+        try FileManager.default.moveItem(atPath: path, toPath: scratch.file("moved.mov"))
+        try Data("another".utf8).write(to: URL(filePath: path))
+        empty.discard()
+        #expect(try Clips.bytes(path) == Array("another".utf8))
+        try FileManager.default.removeItem(atPath: path)
         #expect(code { () throws(MovieError) in _ = try MovieRecorder(path: scratch.path) } == .cannotCreate)
         #expect(
             code { () throws(MovieError) in _ = try MovieRecorder(path: path, fragmentDuration: 2) } == .usage)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What differs between FFmpeg 5.1 (Debian 12) and 7.1 (Debian 13). The later fields are in terms of the version that has them.
+// What differs between FFmpeg 5.1 (Debian 12) and 7.1 (Debian 13). The versions that are compared with are those that brought the
+// later fields and functions: libavutil 58 and libavcodec 60 are FFmpeg 6.0's; libavutil 58.7.100 and libavcodec 60.30.100 are in 6.1,
+// libavcodec 61.13.100 is in 7.1.
 #ifndef CLIBAV_VERSIONS_H
 #define CLIBAV_VERSIONS_H
 

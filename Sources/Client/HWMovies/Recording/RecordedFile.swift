@@ -190,9 +190,12 @@ final class RecordedFile {
     /// Gives the blocks that were kept back to others.
     func release() { _ = ftruncate(descriptor, off_t(position)) }
 
-    /// Removes the file where nothing was written.
+    /// Removes the file where nothing was written, while its name is still this file's.
     func removeEmpty() {
-        guard position == 0 else { return }
+        var (file, named) = (stat(), stat())
+        guard position == 0, fstat(descriptor, &file) == 0, lstat(FileName.bytes(name), &named) == 0,
+            (file.st_dev, file.st_ino) == (named.st_dev, named.st_ino)
+        else { return }
         unlink(FileName.bytes(name))
     }
 

@@ -32,6 +32,8 @@ struct WrittenTrack {
     private var media: Media
     /// What is known of the pictures; nil for sound.
     private var annotations: PictureAnnotations?
+    /// The configuration of the packets that follow, once it has changed.
+    private var record: DecoderConfigurationRecord?
     let timeScale: UInt32
     /// When the track ends; nil where its last packet does.
     var end: Int64?
@@ -101,7 +103,7 @@ struct WrittenTrack {
     /// Annotations without pictures, for those of a fragment; nil for sound.
     var emptyAnnotations: PictureAnnotations? {
         guard case .video(let settings) = media else { return nil }
-        return PictureAnnotations(settings.configuration, isQuickTime: isQuickTime)
+        return PictureAnnotations(record ?? settings.configuration, isQuickTime: isQuickTime)
     }
 
     /// Changes the parameter sets of the packets that follow.
@@ -114,6 +116,7 @@ struct WrittenTrack {
         try use(try settings.entry(record, isQuickTime: isQuickTime))
         media = .video(settings)
         annotations?.change(to: record)
+        self.record = record
     }
 
     /// Changes how the packets that follow are coded.

@@ -32,7 +32,8 @@ struct InfoCommand: ParsableCommand {
             of color: all of a short file, else the first 65,536 packets or 256 MiB. For a file with HDR video, whether a \
             display of this machine can show it is listed as by hwctl displays.
 
-            A recording that was cut or is not finished is described as far as it goes, with a warning: hwctl repair finishes it.
+            A recording that was cut or is not finished is described as far as it goes, with a warning: hwctl repair finishes it. \
+            In the JSON document "fragments" is then "cut" for a movie that ends within a fragment, else "whole".
 
             For the video of a Live Photo, the content identifier and the time of the still image are listed.
 
@@ -69,7 +70,8 @@ struct InfoCommand: ParsableCommand {
             if json {
                 return try Console.json(
                     Document(
-                        info: info, playback: playback, alphaExport: alphaExport, isEligible: displays?.isEligible))
+                        info: info, playback: playback, alphaExport: alphaExport, isEligible: displays?.isEligible,
+                        fragments: opened.fragments))
             }
             try Console.result(InfoText(info, playback, alphaExport, eligibility: displays?.eligibility).text)
         }
@@ -101,9 +103,10 @@ struct InfoCommand: ParsableCommand {
         var alphaExport: AlphaExportInfo?
         /// Whether a display can show HDR video; nil for other video, and where that is not known.
         var isEligible: Bool?
+        var fragments: InputFile.Fragments?
 
         enum CodingKeys: String, CodingKey {
-            case playback
+            case playback, fragments
             case alphaExport = "alpha_export"
             case isEligible = "eligible_for_hdr_playback"
         }
@@ -114,6 +117,7 @@ struct InfoCommand: ParsableCommand {
             try container.encodeIfPresent(playback, forKey: .playback)
             try container.encodeIfPresent(alphaExport, forKey: .alphaExport)
             try container.encodeIfPresent(isEligible, forKey: .isEligible)
+            try container.encodeIfPresent(fragments, forKey: .fragments)
         }
     }
 }

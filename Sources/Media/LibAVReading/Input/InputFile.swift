@@ -252,16 +252,31 @@ extension InputFile {
             + "hwctl repair finishes the file and keeps more"
     }
 
-    /// Says that a recording was cut or has not been finished; nil for other files.
+    /// Says that a recording was cut or may not have been finished; nil for other files.
     package var unfinishedRecordingWarning: String? {
         if let cutRecordingWarning { return cutRecordingWarning }
-        guard isRecording else { return nil }
-        return "warning: \(name) is a recording that is not finished: "
-            + "if its recorder died, hwctl repair finishes it"
+        guard beginsAsRecording else { return nil }
+        return "warning: \(name) is a movie in fragments; if its recorder died, hwctl repair finishes it"
     }
 
-    /// Whether a file begins as those that `MovieRecorder` has not finished: with free space between the movie box and the fragments.
-    private var isRecording: Bool {
+    /// How much of a movie in fragments is in its file.
+    package enum Fragments: String, Encodable {
+        /// The file ends within a fragment.
+        case cut
+        /// All fragments are whole, and a recorder may have more to write.
+        case whole
+    }
+
+    /// For a movie in fragments that a recorder may not have finished; nil for other files.
+    package var fragments: Fragments? {
+        endOfWholeFragments() != nil ? .cut : beginsAsRecording ? .whole : nil
+    }
+
+    /// Whether a file begins as those that `MovieRecorder` has not finished: with free space between the movie box and the
+    /// fragments.
+    ///
+    /// Movies of other programs that are meant to stay in fragments may, too.
+    private var beginsAsRecording: Bool {
         guard isSeekable, kind == .media else { return false }
         var position: Int64 = 0
         for type in ["ftyp", "moov", "free", "moof"] as [FourCC] {
