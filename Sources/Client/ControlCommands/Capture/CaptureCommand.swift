@@ -101,7 +101,7 @@ package struct CaptureCommand: ParsableCommand {
               screen, window what you choose in the dialog of the desktop's portal (xdg-desktop-portal), until the \
             recording ends, or the desktop stops sharing it. The choice is kept in $XDG_STATE_HOME/hwdaemon, or \
             ~/.local/state/hwdaemon, for the next recording of the same kind: --choose asks again. Refusing ends with \
-            status 77. Pictures come when something changes; the last is recorded again each second and at the end. \
+            status 77. Pictures come when something changes; the last is recorded again within each second and at the end. \
             --cursor metadata leaves the pointer out, for desktops without hidden
               test           numbered frames: blocks of 8 columns and 4 rows at the upper left are the bits of the frame's \
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
