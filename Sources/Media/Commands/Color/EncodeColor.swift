@@ -136,7 +136,7 @@ struct EncodeColor {
     func applied(to video: VideoDescription) -> VideoDescription {
         var video = video
         // A profile describes samples of one color.
-        if converts || tags != video.color { video.profile = nil }
+        if converts || tags != video.color || video.profileVaries { video.profile = nil }
         video.color = tags
         _ = removeHDRMetadata(of: &video)
         return video

@@ -101,7 +101,10 @@ struct PicturePlan {
                     || source.stereoMode != nil && video.stereoMode == nil,
                 "the picture is cropped or turned"
             ),
-            (.profile, source.profile != nil && video.profile == nil, "the colors are changed"),
+            (
+                .profile, video.profile == nil && (source.profile != nil || source.profileVaries),
+                source.profileVaries ? "not all of its pictures have it" : "the colors are changed"
+            ),
         ]
         let lines = removed.filter { $0.1 && $0.0.isHeld(by: format) }.map {
             "left out: the \($0.0.title), because \($0.2)"

@@ -100,7 +100,9 @@ struct FactComparison {
     }
 
     private var profile: ReceiptItem? {
-        bytes(.profile, "ICC profile", input.video.profile, output.video.profile)
+        var item = bytes(.profile, "ICC profile", input.video.profile, output.video.profile)
+        if !isCopied, input.video.profileVaries { item?.expected = "not all of the pictures have it" }
+        return item
     }
 
     private var projection: ReceiptItem? {

@@ -54,6 +54,7 @@ extension VideoDescription {
     /// Adds how the picture is mapped to a sphere and where two views are in it, and its ICC profile.
     mutating func addProjection(_ stream: AVStream, _ boxes: SourceBoxes?) {
         profile = boxes?.profile(track: stream.id)
+        profileVaries = boxes?.profileVaries(track: stream.id) ?? false
         projection = boxes?.entryBoxes(track: stream.id, ["st3d", "sv3d"]) ?? []
         stereoMode = projection.lazy.compactMap(Projection.stereoMode).first
         if !projection.contains(where: { $0.type == "st3d" }) {

@@ -72,7 +72,7 @@ enum FileCopy {
             return line(video.rotation != 0, "rotation by \(Int(video.rotation))°").map { "warning: \($0)" }
         case .timecode:
             return line(timecode(from: source, rate: video.averageFrameRate ?? video.baseFrameRate) != nil)
-        case .profile: return line(video.profile != nil)
+        case .profile: return line(video.profile != nil || video.profileVaries)
         case .projection: return line(!video.projection.isEmpty).map { "warning: \($0)" }
         case .views where format.isByteStream && source.carriedBoxes.contains { $0.type == "lhvC" }:
             return

@@ -161,6 +161,10 @@ package struct SampleEntries: Sendable {
             let range: [UInt8] = type == Array("nclx".utf8) ? [isFullRange ? 0x80 : 0] : []
             box.children[place] = Box("colr", type + points.bytes + range)
         }
+        // A profile describes samples of one color.
+        if color.map({ Array($0.fields.dropFirst(4).prefix(6)) }) != points.bytes {
+            box.children.removeAll { $0.type == "colr" && !Self.hasPoints($0) }
+        }
         guard oldTransfer != Array(points.bytes[2..<4]) else { return }
         // They describe pictures of the former transfer function.
         box.children.removeAll { ["mdcv", "clli", "dvcC", "dvvC", "dvwC"].contains($0.type) }

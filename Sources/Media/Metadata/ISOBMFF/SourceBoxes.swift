@@ -30,11 +30,18 @@ package struct SourceBoxes {
         sampleEntry(track: track)?.children.filter { types.contains($0.type) } ?? []
     }
 
-    /// The ICC profile of a track (`colr` of type `prof` or `rICC`, ISO/IEC 14496-12 12.1.5); nil without one.
-    package func profile(track: Int32) -> [UInt8]? {
+    /// The ICC profile of a track's first sample (`colr` of type `prof` or `rICC`, ISO/IEC 14496-12 12.1.5); nil without one.
+    package func profile(track: Int32) -> [UInt8]? { sampleEntry(track: track).flatMap(Self.profile) }
+
+    /// Whether samples of a track have another ICC profile than its first one.
+    package func profileVaries(track: Int32) -> Bool {
+        Set(sampleEntries(track: track).map(Self.profile)).count > 1
+    }
+
+    private static func profile(_ entry: Box) -> [UInt8]? {
         let forms: [FourCC?] = ["prof", "rICC"]
-        return entryBoxes(track: track, ["colr"]).first { forms.contains($0.fields.fourCC(at: 0)) }
-            .map { Array($0.fields.dropFirst(4)) }.flatMap { $0.isEmpty || $0.count > Self.maxProfile ? nil : $0 }
+        return entry.children.first { $0.type == "colr" && forms.contains($0.fields.fourCC(at: 0)) }
+            .map { Array($0.fields.dropFirst(4)) }.flatMap { $0.isEmpty || $0.count > maxProfile ? nil : $0 }
     }
 
     private static let maxProfile = 4 << 20

@@ -69,8 +69,10 @@ public struct VideoDescription: Hashable, Sendable {
     /// Where two views are in the picture, by Matroska's names (`left_right`), which are more than the numbers of `st3d`; nil
     /// for one view.
     package var stereoMode: String?
-    /// The ICC profile of the samples; nil when the file has none.
+    /// The ICC profile of the first samples; nil when they have none.
     public var profile: [UInt8]?
+    /// Whether later samples have another ICC profile, or none.
+    package var profileVaries = false
 
     /// Describes a stream without an aperture, an ambient viewing environment and Dolby Vision.
     package init(
