@@ -57,6 +57,23 @@ extension EndToEndFaults.FileContents {
         #expect(try samples("out.mkv") == samples("in.mkv"))
     }
 
+    @Test(
+        "AAC whose speakers only a program configuration element describes keeps its sound",
+        arguments: ["stereo", "2.1"], ["mp4", "mkv"])
+    func describedSpeakers(_ layout: String, _ ending: String) throws {
+        let input = try clip(
+            "in.ts", "-f", "lavfi", "-i", "anoisesrc=d=1:r=48000", "-af", "aformat=channel_layouts=\(layout)", "-c:a",
+            "aac", "-aac_pce", "1")
+        let run = try encode(input, path("out.\(ending)"))
+        #expect(!run.errors.contains("other channels"), "\(run.errors)")
+        func samples(_ name: String) throws -> [UInt8] {
+            try Programs.tool("ffmpeg", ["-v", "error", "-i", path(name), "-map", "0:a", "-f", "s16le", "-"])
+                .output
+        }
+        let (before, after) = (try samples("in.ts"), try samples("out.\(ending)"))
+        #expect(before.count > 90_000 && after == before, "\(before.count) and \(after.count) bytes")
+    }
+
     @Test("Pictures that are single fields are named as such")
     func codedFields() throws {
         try Programs.tool(

@@ -32,12 +32,13 @@ final class ADTSFrames: PacketConverter {
     private static let rates: [Int32] = [
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
-    /// Channels by channelConfiguration (ISO/IEC 14496-3 table 1.19).
-    private static let channels: [Int32] = [0, 1, 2, 3, 4, 5, 6, 8]
+    /// Speakers by channelConfiguration (ISO/IEC 14496-3 table 1.19), as masks of libavutil, which takes 7.1 with two more in
+    /// front for that with two more at the sides, too.
+    private static let layouts: [[UInt64]] = [[], [0x4], [0x3], [0x7], [0x107], [0x37], [0x3F], [0xFF, 0x63F]]
     private static let (lowComplexity, spectral, parametric): (Int32, Int32, Int32) = (1, 4, 28)
 
-    /// nil for streams whose frames have no headers, for MPEG-TS, which has them, and for channels that a header alone does not
-    /// describe.
+    /// nil for streams whose frames have no headers, for MPEG-TS, which has them, and for speakers that only a program
+    /// configuration element describes: of that libavformat makes the configuration.
     init?(_ track: OtherStream, _ stream: AVStream, for format: OutputFormat) {
         guard format != .mpegts, let parameters = stream.codecpar?.pointee,
             parameters.codec_id == AV_CODEC_ID_AAC, parameters.extradata_size == 0
@@ -46,10 +47,12 @@ final class ADTSFrames: PacketConverter {
         let isSpectral =
             [Self.spectral, Self.parametric].contains(parameters.profile) || parameters.frame_size == 2048
         let rate = isSpectral ? parameters.sample_rate / 2 : parameters.sample_rate
-        let channels = parameters.profile == Self.parametric ? 1 : parameters.ch_layout.nb_channels
+        let layout = parameters.ch_layout
+        guard layout.order == AV_CHANNEL_ORDER_NATIVE else { return nil }
+        let speakers = parameters.profile == Self.parametric ? Self.layouts[1][0] : layout.u.mask
         let profile = (0...3).contains(parameters.profile) ? parameters.profile : Self.lowComplexity
         guard let rateIndex = Self.rates.firstIndex(of: rate),
-            let channelIndex = Self.channels.firstIndex(of: channels), channelIndex > 0
+            let channelIndex = Self.layouts.firstIndex(where: { $0.contains(speakers) })
         else { return nil }
         (self.track, self.stream) = (track, stream)
         form = (UInt8(rateIndex), UInt8(channelIndex))
@@ -80,7 +83,8 @@ final class ADTSFrames: PacketConverter {
             return []
         }
         let channels = bytes[2] << 2 & 4 | bytes[3] >> 6
-        if (bytes[2] >> 2 & 15, channels) != form { other += 1 }
+        // With 0 channels a program configuration element in the frames describes them, which stays.
+        if bytes[2] >> 2 & 15 != form.rate || channels != 0 && channels != form.channels { other += 1 }
         guard let frame = source.replacing(bytes.dropFirst(size)) else {
             throw MediaError(.io, "out of memory")
         }
