@@ -207,4 +207,32 @@ extension EndToEnd.StillDecoding {
             #expect(most <= (kind == "png" ? 0 : 8), "\(x), \(y)")
         }
     }
+
+    @Test("Chroma of a region at an odd position is the mean of the samples that it lies between")
+    func oddChroma() throws {
+        let file = try craft(ColorKind(codec: "hvc1", statement: "nclx", isFull: true, matrix: 6, depth: 8))
+        let (x, y, width, height) = (31, 13, 34, 30)
+        try hwctl("decode", file, path("all.yuv"))
+        try hwctl("decode", "--region", "\(width)x\(height)+\(x)+\(y)", file, path("part.yuv"))
+        let (all, part) = try ([UInt8](Data(contentsOf: URL(filePath: path("all.yuv")))),
+            [UInt8](Data(contentsOf: URL(filePath: path("part.yuv")))))
+        let planes = (all: Self.width * Self.height, part: width * height)
+        try #require(all.count == planes.all * 3 / 2 && part.count == planes.part * 3 / 2)
+        var wrong = 0
+        for plane in 0..<2 {
+            for row in 0..<height / 2 {
+                for column in 0..<width / 2 {
+                    let start = planes.all + plane * planes.all / 4
+                    let sum = [0, 1].flatMap { down in
+                        [0, 1].map { across in
+                            Int(all[start + (y / 2 + row + down) * Self.width / 2 + x / 2 + column + across])
+                        }
+                    }.reduce(0, +)
+                    let found = Int(part[planes.part + plane * planes.part / 4 + row * width / 2 + column])
+                    if abs(4 * found - sum) > 2 { wrong += 1 }
+                }
+            }
+        }
+        #expect(wrong == 0)
+    }
 }

@@ -55,6 +55,11 @@ struct ColoredPlan {
     /// The color by which a coded piece is read.
     func color(of item: UInt32) -> PictureColor { others[item] ?? common }
 
+    /// Where a part of the shown picture is in what is decoded of it.
+    func crop(_ part: PixelRect) -> PixelRect {
+        PixelRect(x: part.x - region.x, y: part.y - region.y, width: part.width, height: part.height)
+    }
+
     /// Whether 4:2:0 of one color cannot hold it: it has pictures with alpha, several colors, or a matrix without weights.
     var needsRGB: Bool {
         let hasAlpha = plan.steps.contains { if case .blend = $0 { true } else { false } }

@@ -35,7 +35,14 @@ package struct StillPainter {
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?, as format: PixelFormat? = nil
     ) throws -> (StillCanvas, PictureColor) {
         let colored = try ColoredPlan(id, part: part, in: input)
-        guard colored.needsRGB else { return (try canvas(colored, part, alpha, format), colored.color) }
+        guard colored.needsRGB else {
+            guard let part, (part.x | part.y) & 1 == 1 else {
+                return (try canvas(colored, part, alpha, format), colored.color)
+            }
+            // Chroma of a part at an odd position lies between samples of the picture's.
+            let wide = try plan(id, around: part)
+            return (try canvas(wide, wide.region, alpha, format).cropped(wide.crop(part)), colored.color)
+        }
         let color = colored.color.ofRGB
         let usual: PixelFormat = colored.color.bitDepth > 8 ? .i010 : .yu12
         let canvas = try rgbCanvas(colored, part, alpha)
@@ -57,9 +64,7 @@ package struct StillPainter {
             return (.rgb(try rgbCanvas(exact, part, alpha)), colored.color)
         }
         let canvas = try canvas(colored, wide, alpha, nil)
-        let shown = part ?? wide
-        let crop = PixelRect(x: shown.x - wide.x, y: shown.y - wide.y, width: shown.width, height: shown.height)
-        return (.yCbCr(canvas, crop: crop), colored.color)
+        return (.yCbCr(canvas, crop: colored.crop(part ?? wide)), colored.color)
     }
 
     /// Samples around a part whose chroma those of the part are interpolated from.
