@@ -25,7 +25,10 @@ final class X265Handle {
     ) throws(SessionError) {
         self.statistics = statistics
         let encoder = try Self.open(api, parameters, configuration, statistics)
-        guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
+        let pictures = (api.pointee.picture_alloc(), api.pointee.picture_alloc())
+        guard let picture = pictures.0, let output = pictures.1 else {
+            api.pointee.picture_free(pictures.0)
+            api.pointee.picture_free(pictures.1)
             api.pointee.encoder_close(encoder)
             throw SessionError(.allocationFailed, "no memory for x265's pictures")
         }
