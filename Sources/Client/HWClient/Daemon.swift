@@ -21,6 +21,8 @@ public final class Daemon: Sendable {
     let policy: SessionPolicy
     /// Sessions that were created with this object and have not ended.
     let sessionCount = Atomic<Int>(0)
+    /// The names of what its protocol offers; nil until it has said.
+    private let offered = Mutex<Set<String>?>(nil)
 
     /// A daemon that is already running; the first call connects to it.
     public init(address: String) {
@@ -106,6 +108,18 @@ public final class Daemon: Sendable {
     ///
     /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be reached.
     public func features() throws(ClientError) -> GetFeatures.Reply { try call(GetFeatures.self, Empty()) }
+
+    /// Whether the daemon's protocol offers what has this name in `features()`, which is asked once for this object; false for a
+    /// daemon that is older than that call.
+    package func offers(_ feature: String) -> Bool {
+        if let known = offered.withLock({ $0 }) { return known.contains(feature) }
+        guard let reply = try? features() else { return false }
+        offered.withLock { $0 = Set(reply.features) }
+        return reply.features.contains(feature)
+    }
+
+    /// Makes `offers` ask again.
+    func forgetFeatures() { offered.withLock { $0 = nil } }
 
     /// The decoders that sessions may use, hardware first.
     ///

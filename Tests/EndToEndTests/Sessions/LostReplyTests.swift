@@ -63,5 +63,32 @@ extension EndToEnd {
             let (error, calls) = try create(losing: 3)
             #expect(error?.reason.contains("without a reply") == true && calls == 3)
         }
+
+        @Test("What the daemon's protocol offers is asked once")
+        func features() throws {
+            let folder = try Scratch()
+            let listener = try UnixSocket.listen(path: folder.path("socket"))
+            let number = listener.rawValue
+            let thread = try Thread.spawn(name: "server") {
+                let hasAnswered = eventually {
+                    guard let connection = try? UnixSocket.accept(number) else { return false }
+                    var bytes = [UInt8](repeating: 0, count: 4096)
+                    _ = eventually { recv(connection.rawValue, &bytes, bytes.count, 0) > 0 }
+                    let limits = GetFeatures.Limits(
+                        maxCallBytes: 1, maxPayloadBytes: 1, maxFileDescriptors: 1, maxPacketBytes: 1,
+                        timestampBound: 1, maxDimension: 1)
+                    try? VarlinkConnection.send(
+                        VarlinkReply.encode(GetFeatures.Reply(features: ["frame-counts"], limits: limits)),
+                        to: connection.rawValue, deadline: MonotonicTime.now + hangLimit)
+                    return true
+                }
+                if !hasAnswered { Issue.record("no call came") }
+            }
+            let daemon = Daemon(address: folder.path("socket"))
+            #expect(daemon.offers("frame-counts"))
+            thread.join()
+            // Nobody answers a second call.
+            #expect(daemon.offers("frame-counts") && !daemon.offers("effects"))
+        }
     }
 }

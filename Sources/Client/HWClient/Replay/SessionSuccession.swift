@@ -92,10 +92,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         let end = MonotonicTime.now + wait
         // Older daemons refuse members that they do not know.
         if !parameters.mayConvert || parameters.frames == 0 { parameters.frames = nil }
-        let asks = wait > .zero || parameters.frames != nil
-        let features = asks ? (try? daemon.features())?.features ?? [] : []
-        if !features.contains("frame-counts") { parameters.frames = nil }
-        let hasQueue = features.contains("waiting-sessions")
+        if parameters.frames != nil, !daemon.offers("frame-counts") { parameters.frames = nil }
+        let hasQueue = wait > .zero && daemon.offers("waiting-sessions")
         while true {
             if wait > .zero {
                 parameters.maxWaitMs = hasQueue ? max(1, Int(end.rest / .milliseconds(1))) : nil
@@ -113,6 +111,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
                 }
                 throw .noReply(to: Receiver.Create.method)
             } catch {
+                // A daemon of another version may have replaced the one that was asked.
+                daemon.forgetFeatures()
                 do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
                     let mayHelp = isFirst && hasOthers && daemon.policy.beginsAgain
                     throw mayHelp && error.exitStatus == .tryLater ? error.with(.places) : error

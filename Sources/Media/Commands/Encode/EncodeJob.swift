@@ -73,7 +73,7 @@ final class EncodeJob {
         _ daemon: Daemon, _ interruption: Interruption
     ) throws {
         let (reader, color, video) = (input.reader, plan.color, plan.video)
-        let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
+        let hdr = EncodeHDR(color.mode, video) { daemon.offers("frame-captions") }
         var warnings = warnings(reader, plan, writer)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let properties = try start(session, writer, video, hdr)
@@ -142,8 +142,8 @@ final class EncodeJob {
         let input = try open(reader, daemon, interruption)
         let sender = try FrameSender(
             session, reader, FrameFitter(plan.video, format: plan.color.format, path: reader.path),
-            EncodeHDR(plan.color.mode, plan.video) { Self.takesCaptions(daemon) }, makesPool: input.session == nil,
-            poolID: FrameSender.poolsOfFirstPass)
+            EncodeHDR(plan.color.mode, plan.video) { daemon.offers("frame-captions") },
+            makesPool: input.session == nil, poolID: FrameSender.poolsOfFirstPass)
         let rate = RateSelection(parameters.picture.frameRate, reader)
         let pipeline = EncodePipeline(
             try pictures(of: input, plan, rate, daemon, sender).source, path: reader.path, session, sender, nil,
@@ -162,10 +162,6 @@ final class EncodeJob {
                 specification: parameters.decoderSpecification,
                 pixelFormat: alphaLayerMode(reader) == nil ? nil : .yuva),
             daemon: { daemon }, isInterrupted: { interruption.isSet })
-    }
-
-    private static func takesCaptions(_ daemon: Daemon) -> Bool {
-        (try? daemon.features().features.contains("frame-captions")) ?? false
     }
 
     /// The input's pictures as they are encoded.
