@@ -22,6 +22,9 @@ struct NVENCTests {
         return outcome
     }
 
+    /// How many encoders were opened.
+    private func opened(_ sessions: [String]) -> Int { sessions.count { $0.hasPrefix("session ") } }
+
     /// The words behind names in a line of the trace.
     private func values(_ line: String?) throws -> [String: String] {
         let words = try #require(line).split(separator: " ").map(String.init)
@@ -106,12 +109,37 @@ struct NVENCTests {
             $0.changes = [10: ["AverageBitRate": .int(300_000)]]
         }
         #expect(try rate.sessions.map { try values($0)["target"] } == ["900000", "300000"])
-        #expect(Set(try rate.sessions.map { try values($0)["session"] }).count == 1)
+        #expect(opened(rate.sessions) == 1)
         #expect(rate.result.pictures.filter(\.isSync).map(\.frameID) == [0, 10])
         #expect(rate.result.formatChanges.isEmpty)
         let quality = try run(["Quality": .double(0.9)]) { $0.changes = [10: ["Quality": .double(0.2)]] }
         #expect(try quality.sessions.map { try values($0)["quality"] } == ["6.000", "32.000"])
+        #expect(opened(quality.sessions) == 2)
         #expect(quality.result.formatChanges.isEmpty)
+    }
+
+    @Test(
+        "A raised rate that exceeds the stream's level needs another encoder, and a lower one does not",
+        arguments: [(1_000_000, 1_400_000, 1), (1_000_000, 3_000_000, 2), (3_000_000, 2_000_000, 1)])
+    func levels(first: Int64, second: Int64, encoders: Int) throws {
+        // 320x180 at 25 Hz are of level 2, which has 1,500,000 bits a second.
+        let outcome = try run(["ConstantBitRate": .int(first)]) {
+            $0.changes = [10: ["ConstantBitRate": .int(second)]]
+        }
+        #expect(try outcome.sessions.map { try values($0)["target"] } == ["\(first)", "\(second)"])
+        #expect(opened(outcome.sessions) == encoders)
+    }
+
+    @Test("After another mode of the rate its rates change in the open encoder")
+    func changesAgain() throws {
+        let outcome = try run(["Quality": .double(0.5)]) {
+            $0.changes = [
+                6: ["Quality": .null, "AverageBitRate": .int(800_000)], 12: ["AverageBitRate": .int(700_000)],
+                18: ["AverageBitRate": .int(600_000)],
+            ]
+        }
+        #expect(try outcome.sessions.map { try values($0)["target"] } == ["0", "800000", "700000", "600000"])
+        #expect(opened(outcome.sessions) == 2, "\(outcome.sessions)")
     }
 
     @Test(

@@ -195,7 +195,8 @@ enum SimulatedDriver {
 
     /// Encodes a job with NVIDIA's libraries of Tests/HWSim in a separate process.
     ///
-    /// - Returns: also the lines of the trace about sessions and pictures, without `nvenc `.
+    /// - Returns: also the lines of the trace about encoders that are opened (`session`) or changed (`change`) and about pictures,
+    ///   without `nvenc `.
     static func runCard(
         _ job: EncodeJob, _ personality: String
     ) throws -> (result: EncodeResult, sessions: [String], pictures: [String]) {
@@ -206,7 +207,8 @@ enum SimulatedDriver {
         let trace = folder.url.appendingPathComponent("trace")
         let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
             .filter { $0.hasPrefix("nvenc ") }.map { String($0.dropFirst(6)) }
-        return (result, lines.filter { $0.hasPrefix("session ") }, lines.filter { $0.hasPrefix("picture ") })
+        let pictures = lines.filter { $0.hasPrefix("picture ") }
+        return (result, lines.filter { !$0.hasPrefix("picture ") }, pictures)
     }
 
     private static let products = Program.folder

@@ -101,7 +101,7 @@ static NVENCSTATUS initialize(void *handle, NV_ENC_INITIALIZE_PARAMS *parameters
     if (!nvenc_configure(session)) return wrong(session, "nvEncInitializeEncoder");
     if (!allocate_source(session)) return NV_ENC_ERR_OUT_OF_MEMORY;
     session->is_ready = true;
-    nvenc_trace_session(session);
+    nvenc_trace_session(session, "session");
     return NV_ENC_SUCCESS;
 }
 
@@ -127,7 +127,7 @@ static NVENCSTATUS reconfigure(void *handle, NV_ENC_RECONFIGURE_PARAMS *change) 
         return wrong(session, "nvEncReconfigureEncoder");
     }
     session->forces_idr = session->forces_idr || change->forceIDR;
-    nvenc_trace_session(session);
+    nvenc_trace_session(session, "change");
     return NV_ENC_SUCCESS;
 }
 

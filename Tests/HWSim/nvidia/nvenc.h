@@ -98,7 +98,7 @@ NVENCSTATUS nvenc_preset(void *session, GUID codec, GUID preset, NV_ENC_TUNING_I
 bool nvenc_has_format(NV_ENC_BUFFER_FORMAT);
 
 // nvenc_trace.c: lines in HWSIM_TRACE.
-void nvenc_trace_session(const struct session *);
+void nvenc_trace_session(const struct session *, const char *word);
 void nvenc_trace_picture(const struct session *, unsigned number, const struct plan *, size_t bytes, int qp);
 
 #endif

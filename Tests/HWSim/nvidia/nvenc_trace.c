@@ -18,16 +18,16 @@ static FILE *trace_file(void) {
     return trace;
 }
 
-void nvenc_trace_session(const struct session *session) {
+void nvenc_trace_session(const struct session *session, const char *word) {
     const NV_ENC_CONFIG *config = &session->config;
     const NV_ENC_RC_PARAMS *rate = &config->rcParams;
     const NV_ENC_CONFIG_HEVC *hevc = &config->encodeCodecConfig.hevcConfig;
     FILE *file = trace_file();
     if (!file) return;
     fprintf(file,
-        "nvenc session %u size %ux%u depth %d profile %d gop %u idr %u interval %d mode %d target %u peak %u buffer %u "
+        "nvenc %s %u size %ux%u depth %d profile %d gop %u idr %u interval %d mode %d target %u peak %u buffer %u "
         "constant %u/%u/%u min %u max %u quality %u.%03u lookahead %u tuning %d zero-delay %d\n",
-        session->number, session->parameters.encodeWidth, session->parameters.encodeHeight, session->sps.depth_luma,
+        word, session->number, session->parameters.encodeWidth, session->parameters.encodeHeight, session->sps.depth_luma,
         session->sps.profile, config->gopLength, hevc->idrPeriod, config->frameIntervalP, (int)rate->rateControlMode,
         rate->averageBitRate, rate->maxBitRate, rate->vbvBufferSize, rate->constQP.qpIntra, rate->constQP.qpInterP,
         rate->constQP.qpInterB, rate->enableMinQP ? rate->minQP.qpInterP : 0, rate->enableMaxQP ? rate->maxQP.qpInterP : 51,
