@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures in dma-bufs, for which memfds stand (Tests/FakeDMABuf): dmabufs SOCKET [none], without a stand-in.
+// Pictures in dma-bufs, for which memfds stand (Tests/FakeDMABuf): dmabufs SOCKET none|daemon|both says who takes them for dma-bufs:
+// nobody, the daemon alone, or this program, too, which preloads the stand-in.
 #include <hwdaemon-dmabuf.h>
 
 #include <errno.h>
@@ -113,8 +114,8 @@ static void check_read_only(const test *of) {
     close(source.fd);
 }
 
-// Frames to encode are copied out of a picture, unless the copy may lack what a device wrote. Here no memfd is a dma-buf for the
-// app, unless it preloads the stand-in, too.
+// Frames to encode are copied out of a picture, unless the copy may lack what a device wrote: where the app does not take the
+// memfd for a dma-buf.
 static void check_copies(hwd_daemon *daemon, const test *of, bool is_copied) {
     hwd_compression_config config;
     hwd_session *session;
@@ -144,7 +145,9 @@ static void check_copies(hwd_daemon *daemon, const test *of, bool is_copied) {
 }
 
 int main(int count, char **arguments) {
-    CHECK(count >= 2);
+    CHECK(count == 3);
+    const bool in_both = strcmp(arguments[2], "both") == 0, has_stand_in = in_both || strcmp(arguments[2], "daemon") == 0;
+    CHECK(has_stand_in || strcmp(arguments[2], "none") == 0);
     hwd_daemon *daemon;
     CHECK(hwd_open(arguments[1], 0, &daemon) == 0);
     hwd_transfer_config config;
@@ -157,10 +160,12 @@ int main(int count, char **arguments) {
     CHECK(hwd_pool_create(SIZE, &of.own_from) == 0 && hwd_pool_create(SIZE, &of.own_to) == 0);
     of.pool_from = hwd_add_pool(of.session, of.own_from, -1), of.pool_to = hwd_add_pool(of.session, of.own_to, -1);
     CHECK(of.pool_from > 0 && of.pool_to > 0);
-    check_refusals(&of, count == 2);
-    if (count == 2) check_frames(&of);
-    if (count == 2) check_read_only(&of);
-    if (count == 2) check_copies(daemon, &of, getenv("LD_PRELOAD") != NULL);
+    check_refusals(&of, has_stand_in);
+    if (has_stand_in) {
+        check_frames(&of);
+        check_read_only(&of);
+        check_copies(daemon, &of, in_both);
+    }
     transfer(of.session, of.pool_from, &of.source, of.pool_to, &of.target);
     hwd_pool_unref(of.from), hwd_pool_unref(of.to), hwd_pool_unref(of.own_from), hwd_pool_unref(of.own_to);
     hwd_destroy(of.session);
