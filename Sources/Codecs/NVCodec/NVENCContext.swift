@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import CHWDPixels
 internal import HWDCoding
 internal import HWDLibAV
 internal import HWDModel
+internal import HWDPolicy
 
 /// An open `hevc_nvenc` of libavcodec: takes frames in presentation order and returns packets in coding order.
 final class NVENCContext {
@@ -11,7 +13,7 @@ final class NVENCContext {
     private let codec: CodecContext
     private let frame: FrameOwner
     private let packet: PacketOwner
-    private let filler: FrameFiller
+    private let filling: hwd_frame_filling
 
     private static let name = "hevc_nvenc"
 
@@ -34,7 +36,11 @@ final class NVENCContext {
     ) throws(NVENCFailure) {
         LibAVLog.install()
         (self.settings, self.pictures) = (settings, pictures)
-        filler = FrameFiller(settings)
+        let (request, format) = (settings.request, settings.request.pixelFormat)
+        filling = hwd_frame_filling(
+            bytes: Int32(format.bytesPerSample), low: format == .i010, planar: !format.isSemiPlanar,
+            deep: settings.bitDepth > 8, width: Int32(request.width), height: Int32(request.height),
+            full_width: Int32(settings.size.width), full_height: Int32(settings.size.height))
         do throws(LibAVError) {
             guard let encoder = avcodec_find_encoder_by_name(Self.name), Self.isAvailable else {
                 throw LibAVError("this libavcodec has no \(Self.name) that can be flushed")
@@ -122,11 +128,14 @@ final class NVENCContext {
         guard let luma = picture.pointee.data.0, let chroma = picture.pointee.data.1 else {
             throw SessionError(.allocationFailed, "no memory for a frame")
         }
-        filler.fill(
-            planes,
-            luma: MutablePlaneView(base: UnsafeMutableRawPointer(luma), stride: Int(picture.pointee.linesize.0)),
-            chroma: MutablePlaneView(
-                base: UnsafeMutableRawPointer(chroma), stride: Int(picture.pointee.linesize.1)))
+        let sources = planes.map {
+            hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
+        }
+        withUnsafePointer(to: filling) {
+            hwd_fill_frame(
+                $0, sources, hwd_mutable_plane(base: luma, stride: Int(picture.pointee.linesize.0)),
+                hwd_mutable_plane(base: chroma, stride: Int(picture.pointee.linesize.1)))
+        }
         picture.pointee.pts = Int64(number)
         picture.pointee.pict_type = isKeyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         LibAVLog.forget()

@@ -59,10 +59,7 @@ public final class NVENCEncoder: Encoder {
             throw NVENCFailure(
                 cannot: "NVENC may reorder \(reorderDepth) pictures by its parameter sets, and the stream \(most)")
         }
-        let tick = configuration.request.timeBase.value
-        decodeTimes = DecodeTimes(
-            reorderDepth: reorderDepth,
-            nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
+        decodeTimes = DecodeTimes(reorderDepth: reorderDepth, configuration)
         notes = Self.notes(settings, limit, hasFrameQP: false)
     }
 

@@ -122,11 +122,6 @@ struct NVENCSettings: Hashable {
         }
     }
 
-    /// The target quality for `Quality`, on the same scale as x265's CRF: 40 - 38 * Quality.
-    private static func factor(_ quality: Double) -> Int {
-        min(max(Int((40 - 38 * quality).rounded()), 1), highestQP)
-    }
-
     private static func rate(_ configuration: EncoderConfiguration, _ notes: inout [String]) -> Rate {
         func bits(_ bytes: Double) -> Int64 { Int64(min(bytes * 8, Double(UInt32.max))) }
         let limit = configuration.dataRateLimit.map {
@@ -147,7 +142,7 @@ struct NVENCSettings: Hashable {
             rate.buffer = limit?.buffer ?? Int32(clamping: bitRate)
         case .quality(let quality):
             rate = Rate(mode: .quality)
-            rate.level = factor(quality)
+            rate.level = RateControl.hardwareLevel(quality)
             if let limit {
                 rate.peak = limit.rate
                 notes.append("DataRateLimits: with Quality NVENC uses a decoder's buffer of its own")

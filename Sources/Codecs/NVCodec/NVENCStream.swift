@@ -6,15 +6,14 @@ internal import HWDPolicy
 
 /// What of NVENC's output becomes the session's stream.
 ///
-/// The VUI and the conformance window do not affect decoding and are replaced by the session's. NVENC's own SEI messages are left
-/// out: their syntax depends on its VUI (H.265 D.2.2, D.2.3).
+/// NVENC's own SEI messages are left out: their syntax depends on its VUI (H.265 D.2.2, D.2.3), which the session's replaces.
 struct NVENCStream {
     /// The hvcC record.
     let record: [UInt8]
     /// The number of pictures that the stream reorders.
     let reorderDepth: Int
     private let profileTierLevel: ProfileTierLevel
-    /// NVENC's VPS, SPS and PPS, which hold for the whole stream.
+    /// The NAL units that NVENC begins with; its VPS, SPS and PPS hold for the whole stream.
     private let parameterSets: Set<[UInt8]>
 
     /// Describes a stream with these parameter sets.
@@ -25,36 +24,18 @@ struct NVENCStream {
         _ parameterSets: [UInt8], _ configuration: EncoderConfiguration, _ settings: NVENCSettings,
         _ pictures: NVENCSettings.Pictures
     ) throws(SessionError) {
+        let units = AnnexB.NALUnits(parameterSets).map { Array($0) }
         do throws(BitstreamError) {
-            var units: [[UInt8]] = []
-            var sets: Set<[UInt8]> = []
-            var found: SequenceParameterSet?
-            for unit in AnnexB.NALUnits(parameterSets) {
-                switch try NALUnitHeader(nal: Array(unit.prefix(2))).nalUnitType {
-                case .sps:
-                    var sps = try SequenceParameterSet(nal: Array(unit))
-                    try Self.check(sps, settings)
-                    found = sps
-                    Self.adjust(&sps, settings)
-                    units.append(try sps.nalUnit())
-                    sets.insert(Array(unit))
-                case .vps, .pps:
-                    units.append(Array(unit))
-                    sets.insert(Array(unit))
-                default: break
-                }
-            }
-            guard let found else { throw BitstreamError(.unsupported, "there is no SPS") }
-            if let sei = try Self.hdrMetadata(configuration) { units.append(sei) }
-            record = try DecoderConfigurationRecord(nalUnits: units).bytes()
+            let sets = try HardwareParameterSets(units, configuration, size: settings.size)
+            record = sets.record
             // Without B pictures nothing is reordered, whatever the SPS allows.
-            reorderDepth = pictures == .inOrder ? 0 : found.orderingInfo.highest.maxNumReorderPics
-            profileTierLevel = found.profileTierLevel
-            self.parameterSets = sets
+            reorderDepth = pictures == .inOrder ? 0 : sets.sps.orderingInfo.highest.maxNumReorderPics
+            profileTierLevel = sets.sps.profileTierLevel
         } catch {
             throw SessionError(
                 .videoEncoderMalfunction, "NVENC's parameter sets cannot be used: \(error.reason)")
         }
+        self.parameterSets = Set(units)
     }
 
     /// Whether the stream's level and tier hold the pictures and the rate of a configuration.
@@ -65,46 +46,6 @@ struct NVENCStream {
             bitRate: configuration.bitRate)
         return 3 * needed.number <= profileTierLevel.generalLevelIdc
             && (profileTierLevel.general?.tierFlag == true || !needed.needsHighTier(configuration.bitRate))
-    }
-
-    private static func check(
-        _ sps: SequenceParameterSet, _ settings: NVENCSettings
-    ) throws(BitstreamError) {
-        guard sps.chromaFormatIdc == 1, sps.bitDepthLuma == settings.bitDepth,
-            sps.bitDepthChroma == settings.bitDepth
-        else {
-            throw BitstreamError(
-                .unsupported, "the SPS has \(sps.bitDepthLuma) bits a sample, not \(settings.bitDepth)")
-        }
-        guard sps.picWidthInLumaSamples >= settings.size.shownWidth,
-            sps.picHeightInLumaSamples >= settings.size.shownHeight
-        else {
-            throw BitstreamError(
-                .unsupported, "the SPS has \(sps.picWidthInLumaSamples)x\(sps.picHeightInLumaSamples) samples")
-        }
-    }
-
-    private static func adjust(_ sps: inout SequenceParameterSet, _ settings: NVENCSettings) {
-        let size = settings.size
-        if sps.width != size.shownWidth || sps.height != size.shownHeight {
-            sps.conformanceWindow = WindowOffsets(
-                right: (sps.picWidthInLumaSamples - size.shownWidth) / 2,
-                bottom: (sps.picHeightInLumaSamples - size.shownHeight) / 2)
-        }
-        sps.vuiParameters = settings.vui
-    }
-
-    /// The static HDR metadata as one SEI NAL unit; nil where there is none.
-    private static func hdrMetadata(_ configuration: EncoderConfiguration) throws(BitstreamError) -> [UInt8]? {
-        let payloads = [
-            (SEIPayloadType.masteringDisplay, configuration.masteringDisplay),
-            (SEIPayloadType.contentLight, configuration.contentLight),
-            (SEIPayloadType.ambientViewing, configuration.ambientViewing),
-        ]
-        let messages = payloads.compactMap { type, payload in
-            payload.map { SEIMessage(payloadType: type, payload: $0) }
-        }
-        return messages.isEmpty ? nil : try SEI(messages: messages).nalUnit()
     }
 
     /// Reads a packet, a byte stream: its slices with 4-byte lengths, and the header of the first one.
@@ -122,7 +63,7 @@ struct NVENCStream {
         do throws(BitstreamError) {
             for unit in AnnexB.NALUnits(Array(packet)) {
                 let header = try NALUnitHeader(nal: Array(unit.prefix(2)))
-                if [.vps, .sps, .pps].contains(header.nalUnitType), !parameterSets.contains(Array(unit)) {
+                if header.nalUnitType.isParameterSet, !parameterSets.contains(Array(unit)) {
                     throw BitstreamError(.unsupported, "its parameter sets changed")
                 }
                 guard header.nalUnitType.isSlice else { continue }

@@ -100,10 +100,7 @@ public final class X265Encoder: Encoder {
         levelled =
             hasLevels ? try LevelledFrames(configuration, parameterSets: units, isOrdered: groups != nil) : nil
         offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
-        let tick = configuration.request.timeBase.value
-        decodeTimes = DecodeTimes(
-            reorderDepth: headers.reorderDepth,
-            nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
+        decodeTimes = DecodeTimes(reorderDepth: headers.reorderDepth, configuration)
         try noteReferences(configuration)
         if case .refused(let reason) = parameters.groups { notes.append(reason) }
     }

@@ -226,7 +226,7 @@ final class X265Parameters {
         switch configuration.rateControl {
         case .quality(let quality):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_CRF.rawValue)
-            pointer.pointee.rc.rfConstant = 40 - 38 * quality
+            pointer.pointee.rc.rfConstant = RateControl.rateFactor(quality)
         case .averageBitRate(let bitRate):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_ABR.rawValue)
             pointer.pointee.rc.bitrate = Self.kilobits(bitRate)

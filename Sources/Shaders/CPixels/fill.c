@@ -133,3 +133,12 @@ void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mut
     if (streams) __builtin_ia32_sfence();
 #endif
 }
+
+void hwd_fill_frame(const hwd_frame_filling *how, const hwd_plane *planes, hwd_mutable_plane luma, hwd_mutable_plane chroma) {
+    const hwd_change change = how->bytes == 1 ? (how->deep ? HWD_WIDEN : HWD_KEEP_BYTES) : how->low ? HWD_RAISE : HWD_KEEP_WORDS;
+    const hwd_filling samples = {change, false, false, how->width, how->height, how->full_width, how->full_height};
+    const hwd_filling pairs = {
+        change, true, how->planar, (how->width + 1) / 2, (how->height + 1) / 2, how->full_width / 2, how->full_height / 2};
+    hwd_fill(&samples, planes[0], planes[0], luma);
+    hwd_fill(&pairs, planes[1], planes[how->planar ? 2 : 1], chroma);
+}

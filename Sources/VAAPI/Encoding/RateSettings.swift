@@ -50,11 +50,6 @@ struct RateSettings: Hashable, Sendable {
         return min(max(baseQP + offset, minQP ?? 0), maxQP ?? Self.highestQP)
     }
 
-    /// The quality factor for `Quality`, on the same scale as x265's CRF: 40 - 38 * Quality.
-    private static func factor(_ quality: Double) -> Int {
-        min(max(Int((40 - 38 * quality).rounded()), 1), highestQP)
-    }
-
     /// Maps a session's rate control to a mode that the driver has.
     ///
     /// - Parameters:
@@ -74,7 +69,7 @@ struct RateSettings: Hashable, Sendable {
             baseQP = qp
         case .constantBitRate(let rate): try setConstant(rate, mask, &notes)
         case .averageBitRate(let rate): try setAverage(rate, limit, mask, &notes)
-        case .quality(let quality): try setQuality(Self.factor(quality), limit, mask)
+        case .quality(let quality): try setQuality(RateControl.hardwareLevel(quality), limit, mask)
         }
         setBounds(configuration, &notes)
     }

@@ -67,10 +67,7 @@ public final class VAAPIEncoder: Encoder {
         formatDescription = opened.record
         let settings = context.settings
         planner = StructurePlanner(settings.structure)
-        let tick = configuration.request.timeBase.value
-        decodeTimes = DecodeTimes(
-            reorderDepth: settings.structure.reorderDepth,
-            nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
+        decodeTimes = DecodeTimes(reorderDepth: settings.structure.reorderDepth, configuration)
         notes = settings.notes
         driver = context.display.vendor
     }

@@ -11,8 +11,7 @@ internal import HWDPolicy
 final class SurfaceWriter {
     private let display: Display
     private let coded: (width: Int, height: Int)
-    private let luma: hwd_filling
-    private let chroma: hwd_filling
+    private let filling: hwd_frame_filling
     private let isDeep: Bool
     private let fourcc: UInt32
     /// The image that is copied to surfaces; nil where surfaces are written in place.
@@ -30,28 +29,13 @@ final class SurfaceWriter {
         coded = (settings.size.width, settings.size.height)
         fourcc = settings.fourcc
         isDeep = settings.fourcc == hwd_va_fourcc_p010()
-        (luma, chroma) = Self.fillings(settings, isDeep: isDeep)
+        let (request, format) = (settings.request, settings.request.pixelFormat)
+        filling = hwd_frame_filling(
+            bytes: Int32(format.bytesPerSample), low: format == .i010, planar: !format.isSemiPlanar, deep: isDeep,
+            width: Int32(request.width), height: Int32(request.height), full_width: Int32(coded.width),
+            full_height: Int32(coded.height))
         if settings.mayDeriveImages, try canDerive(surface) { return }
         staging = Staging(try Image(display, fourcc: fourcc, width: coded.width, height: coded.height))
-    }
-
-    private static func fillings(
-        _ settings: EncoderSettings, isDeep: Bool
-    ) -> (luma: hwd_filling, chroma: hwd_filling) {
-        let (request, format) = (settings.request, settings.request.pixelFormat)
-        let change =
-            switch (format.bytesPerSample, isDeep) {
-            case (1, false): HWD_KEEP_BYTES
-            case (1, true): HWD_WIDEN
-            default: format == .i010 ? HWD_RAISE : HWD_KEEP_WORDS
-            }
-        let luma = hwd_filling(
-            change: change, pairs: false, joins: false, width: Int32(request.width), height: Int32(request.height),
-            full_width: Int32(settings.size.width), full_height: Int32(settings.size.height))
-        let chroma = hwd_filling(
-            change: change, pairs: true, joins: !format.isSemiPlanar, width: (luma.width + 1) / 2,
-            height: (luma.height + 1) / 2, full_width: luma.full_width / 2, full_height: luma.full_height / 2)
-        return (luma, chroma)
     }
 
     /// Whether a surface's own memory has the layout that is written, and all of it is mapped.
@@ -111,12 +95,11 @@ final class SurfaceWriter {
 
     /// Writes a frame to a surface.
     func write(_ input: InputPicture, to surface: VASurfaceID) throws(VAError) {
+        let planes = input.planes.map {
+            hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
+        }
         try withPlanes(of: surface) { luma, chroma in
-            let planes = input.planes.map {
-                hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
-            }
-            fill(self.luma, planes[0], planes[0], luma)
-            fill(self.chroma, planes[1], planes[self.chroma.joins ? 2 : 1], chroma)
+            withUnsafePointer(to: filling) { hwd_fill_frame($0, planes, luma.cPlane, chroma.cPlane) }
         }
     }
 
@@ -155,12 +138,10 @@ final class SurfaceWriter {
             MutablePlaneView(base: mapped.base + offsets.1, stride: strides.1))
         mapped.end()
     }
+}
 
-    private func fill(_ how: hwd_filling, _ first: hwd_plane, _ second: hwd_plane, _ target: MutablePlaneView) {
-        withUnsafePointer(to: how) {
-            hwd_fill(
-                $0, first, second,
-                hwd_mutable_plane(base: target.base.assumingMemoryBound(to: UInt8.self), stride: target.stride))
-        }
+extension MutablePlaneView {
+    fileprivate var cPlane: hwd_mutable_plane {
+        hwd_mutable_plane(base: base.assumingMemoryBound(to: UInt8.self), stride: stride)
     }
 }

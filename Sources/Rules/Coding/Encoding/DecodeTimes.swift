@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDPolicy
 
 /// Derives decoding times of a stream's pictures from their presentation times.
 ///
@@ -21,6 +23,13 @@ public struct DecodeTimes: Sendable {
     public init(reorderDepth: Int, nominalDuration: Int64) {
         self.reorderDepth = reorderDepth
         spacing = max(1, nominalDuration)
+    }
+
+    /// The times of a session's stream.
+    /// - Parameter reorderDepth: sps_max_num_reorder_pics.
+    public init(reorderDepth: Int, _ configuration: EncoderConfiguration) {
+        let rate = configuration.frameRate.value * configuration.request.timeBase.value
+        self.init(reorderDepth: reorderDepth, nominalDuration: Int64((1 / rate).rounded()))
     }
 
     /// The times of a stream that another encoder continues after this one has emitted every picture.

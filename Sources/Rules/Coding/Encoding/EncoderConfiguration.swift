@@ -16,6 +16,12 @@ public enum RateControl: Hashable, Sendable {
     /// The peak of an average bit rate, where no limit is set, as a multiple of it: enough for key frames, and no more
     /// than players buffer.
     public static let peakFactor: Int64 = 2
+
+    /// x265's rate factor (CRF) for a quality.
+    public static func rateFactor(_ quality: Double) -> Double { 40 - 38 * quality }
+
+    /// The target quality of hardware for a quality, on the scale of x265's rate factor: 1, the best, to 51.
+    public static func hardwareLevel(_ quality: Double) -> Int { min(max(Int(rateFactor(quality).rounded()), 1), 51) }
 }
 
 /// Everything that opening an encoder requires, resolved from the request and the properties.

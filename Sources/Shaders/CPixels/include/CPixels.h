@@ -284,6 +284,18 @@ typedef struct {
 /// Copies one plane, or with `joins` two; otherwise the second is ignored.
 void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mutable_plane target);
 
+/// A frame of 4:2:0, and the picture in NV12 or P010 that it is copied to.
+typedef struct {
+    int bytes;                                   ///< of a sample of the frame, 1 or 2
+    bool low;                                    ///< a sample is in the low 10 bits of its word
+    bool planar;                                 ///< Cb and Cr are in planes of their own
+    bool deep;                                   ///< the picture is P010
+    int width, height, full_width, full_height;  ///< samples of luma of the frame, and of the picture, which are even
+} hwd_frame_filling;
+
+/// Copies a frame of two or three planes, repeating its last columns and rows.
+void hwd_fill_frame(const hwd_frame_filling *how, const hwd_plane *planes, hwd_mutable_plane luma, hwd_mutable_plane chroma);
+
 /// Work on rows first ..< end of a picture; returns false when memory runs out.
 typedef bool hwd_row_work(const void *context, int first, int end);
 
