@@ -13,6 +13,13 @@ import Testing
         ] as [(String, Int?)])
     func nodes(_ node: String, _ minor: Int?) {
         #expect(CodecInterface.nvidiaMinor(of: node) == minor)
-        #expect(CodecInterface(node: node) == (minor == nil ? .vaapi : .nvdec))
+        #expect(CodecInterface(node: node) == (minor == nil ? .vaapi : .nvidia))
+    }
+
+    /// Clients may have stored ids that contain them.
+    @Test("Names in ids are those of earlier versions")
+    func identifiers() {
+        #expect(CodecInterface.allCases.map(\.decoderID) == ["vaapi", "nvdec"])
+        #expect(CodecInterface.allCases.map(\.encoderID) == ["vaapi", "nvenc"])
     }
 }

@@ -34,7 +34,7 @@ struct VAAPITool {
             throw SessionError(.parameter, "\(arguments[3]): \(String(cString: strerror(errno)))")
         }
         let page = try Confined.start(node: arguments[1])
-        let isCard = CodecInterface(node: arguments[1]) == .nvdec
+        let isCard = CodecInterface(node: arguments[1]) == .nvidia
         var result = isCard ? encode(job, card: arguments[1]) : encode(job, node: arguments[1])
         result.forbidden = page.flatMap { ForbiddenCalls($0, .exited(0))?.sentence }
         try FileHandle(fileDescriptor: output).write(contentsOf: JSONEncoder().encode(result))

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 /// The programming interface of a device's codecs, which the name of its node tells.
-public enum CodecInterface: String, Hashable, Sendable, CaseIterable {
+public enum CodecInterface: Hashable, Sendable, CaseIterable {
     /// libva, on a render node.
     case vaapi
-    /// NVIDIA's decoder and encoder, through CUDA, on a card's node (`/dev/nvidia0`).
-    case nvdec
+    /// NVIDIA's decoder (NVDEC) and encoder (NVENC), through CUDA, on a card's node (`/dev/nvidia0`).
+    case nvidia
 
     /// The interface of the device behind a node.
-    public init(node: String) { self = Self.nvidiaMinor(of: node) == nil ? .vaapi : .nvdec }
+    public init(node: String) { self = Self.nvidiaMinor(of: node) == nil ? .vaapi : .nvidia }
+
+    /// Its part of a decoder's id (`org.hwdaemon.decoder.nvdec.0000:01:00.0`), which clients may have stored.
+    public var decoderID: String { self == .vaapi ? "vaapi" : "nvdec" }
+
+    /// Its part of an encoder's id (`org.hwdaemon.encoder.nvenc.0000:01:00.0`), which clients may have stored.
+    public var encoderID: String { self == .vaapi ? "vaapi" : "nvenc" }
 
     /// The number of an NVIDIA card's node; nil for another file, such as `nvidiactl`.
     public static func nvidiaMinor(of node: String) -> Int? {
@@ -18,13 +24,8 @@ public enum CodecInterface: String, Hashable, Sendable, CaseIterable {
         return Int(number)
     }
 
-    /// How messages name it.
-    public var name: String {
-        switch self {
-        case .vaapi: "VA-API"
-        case .nvdec: "NVDEC"
-        }
-    }
+    /// How messages about decoding name it.
+    public var decoderName: String { self == .vaapi ? "VA-API" : "NVDEC" }
 
     private static let nvidiaName = "nvidia"
 }

@@ -51,7 +51,7 @@ package final class CodecContext {
     package func openDevice(_ node: String, failure what: String) throws(LibAVError) {
         let interface = CodecInterface(node: node)
         var name = node
-        if interface == .nvdec {
+        if interface == .nvidia {
             try NVDEC.select(node)
             name = "0"
             LibAVLog.forget()
@@ -59,7 +59,7 @@ package final class CodecContext {
         let code = av_hwdevice_ctx_create(
             &pointer.pointee.hw_device_ctx, interface.deviceType, name, nil, 0)
         guard code < 0 else { return }
-        throw interface == .nvdec ? NVDEC.error(what, code) : LibAVError(what, code)
+        throw interface == .nvidia ? NVDEC.error(what, code) : LibAVError(what, code)
     }
 
     /// Opens the codec.

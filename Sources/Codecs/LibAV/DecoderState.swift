@@ -114,7 +114,7 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
             if let interface, position.pointee == interface.surfaceFormat {
                 softwareReason = nil
                 // What is logged from now on is about this attempt.
-                if interface == .nvdec { LibAVLog.forget() }
+                if interface == .nvidia { LibAVLog.forget() }
                 return interface.surfaceFormat
             }
             let flags = av_pix_fmt_desc_get(position.pointee)?.pointee.flags ?? 0
@@ -130,11 +130,11 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
     private func noteSoftwareFallback(from interface: CodecInterface) {
         work.withLock { work in
             // The complaints so far are about a context that did not open, and not about the packet.
-            let limit = interface == .nvdec ? NVDEC.reason(LibAVLog.errors)?.text : nil
+            let limit = interface == .nvidia ? NVDEC.reason(LibAVLog.errors)?.text : nil
             let failure = limit ?? work.hardwareFailure ?? work.complaints.last?.text
             (work.hardwareFailure, work.complaints) = (nil, [])
             work.softwareReason =
-                "libavcodec gets no \(interface.name) surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
+                "libavcodec gets no \(interface.decoderName) surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
         }
     }
 }

@@ -101,7 +101,7 @@ extension CodecInterface {
     var deviceType: AVHWDeviceType {
         switch self {
         case .vaapi: AV_HWDEVICE_TYPE_VAAPI
-        case .nvdec: AV_HWDEVICE_TYPE_CUDA
+        case .nvidia: AV_HWDEVICE_TYPE_CUDA
         }
     }
 
@@ -109,7 +109,7 @@ extension CodecInterface {
     var surfaceFormat: AVPixelFormat {
         switch self {
         case .vaapi: AV_PIX_FMT_VAAPI
-        case .nvdec: AV_PIX_FMT_CUDA
+        case .nvidia: AV_PIX_FMT_CUDA
         }
     }
 }

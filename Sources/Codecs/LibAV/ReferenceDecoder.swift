@@ -60,7 +60,7 @@ public final class ReferenceDecoder {
         let interface = node.map(CodecInterface.init(node:))
         guard let decoder = Self.decoder(name, interface) else {
             throw LibAVError(
-                "this libavcodec has no decoder of \(name)\(interface.map { " with \($0.name)" } ?? "")")
+                "this libavcodec has no decoder of \(name)\(interface.map { " with \($0.decoderName)" } ?? "")")
         }
         guard let codec = CodecContext(decoder), let packet = PacketOwner(), let frame = FrameOwner(),
             record.count < 1 << 20, record.isEmpty || codec.setExtradata(record)
@@ -156,7 +156,7 @@ public final class ReferenceDecoder {
     }
 
     private func failure(_ what: String, _ code: Int32) -> LibAVError {
-        interface == .nvdec ? NVDEC.error(what, code) : LibAVError(what, code)
+        interface == .nvidia ? NVDEC.error(what, code) : LibAVError(what, code)
     }
 
     /// The samples of the received frame, copied from its surface where it has one.

@@ -20,7 +20,7 @@ protocol GroupStructure {
 
 /// Holds the frames of such groups until they can be submitted.
 protocol FrameOrder: AnyObject {
-    typealias Submit = (InputPicture, GroupPlace) throws(SessionError) -> Void
+    typealias Submit = (InputPicture, GroupMember) throws(SessionError) -> Void
 
     /// Adds a frame and submits the groups that can be coded by now.
     func add(_ input: InputPicture, _ submit: Submit) throws(SessionError)
@@ -28,8 +28,8 @@ protocol FrameOrder: AnyObject {
     func finish(_ submit: Submit) throws(SessionError)
 }
 
-/// A frame's place in its group.
-struct GroupPlace {
+/// What a frame is in its group.
+struct GroupMember {
     var kind: PictureKind
     var level: Int
     /// Sets what x265 must know of the picture beside its kind.
@@ -40,7 +40,7 @@ struct GroupPlace {
 enum GroupChoice {
     /// x265's.
     case own
-    /// x265's, for a reason that the client is told.
+    /// x265's, for a reason that the client gets.
     case refused(String)
     case other(any GroupStructure)
 

@@ -141,18 +141,18 @@ public final class X265Encoder: Encoder {
                 try submit(frame, kind, handler)
             }
         }
-        try order.add(input) { (frame, place) throws(SessionError) in
-            try submit(frame, place, levelled, handler)
+        try order.add(input) { (frame, member) throws(SessionError) in
+            try submit(frame, member, levelled, handler)
         }
     }
 
     private func submit(
-        _ input: InputPicture, _ place: GroupPlace, _ levelled: LevelledFrames, _ handler: EncodedPictureHandler
+        _ input: InputPicture, _ member: GroupMember, _ levelled: LevelledFrames, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        levelled.note(place.level, of: input.frameID)
+        levelled.note(member.level, of: input.frameID)
         let picture = fill(input)
-        picture.pointee.sliceType = place.kind.x265Type
-        place.fill(picture)
+        picture.pointee.sliceType = member.kind.x265Type
+        member.fill(picture)
         _ = try step(picture, handler)
     }
 
@@ -184,8 +184,8 @@ public final class X265Encoder: Encoder {
         guard !isFinished else { return }
         isFinished = true
         if let order, let levelled {
-            try order.finish { (frame, place) throws(SessionError) in
-                try submit(frame, place, levelled, handler)
+            try order.finish { (frame, member) throws(SessionError) in
+                try submit(frame, member, levelled, handler)
             }
         } else {
             try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }

@@ -7,5 +7,5 @@ internal import HWDModel
 /// It does all that hwdaemon-encoder does, because a session whose hardware does not open continues in the same process.
 @main
 struct NVEncoderMain {
-    static func main() { EncoderWorker.run([.nvdec: NVENCDevice.open]) }
+    static func main() { EncoderWorker.run([.nvidia: NVENCDevice.open]) }
 }

@@ -46,7 +46,7 @@ struct HardwareProbe {
     /// Probes a node.
     func answer(_ node: consuming DeviceNode) -> ProbeAnswer {
         do throws(VAError) {
-            let isCard = CodecInterface(node: node.description.node) == .nvdec
+            let isCard = CodecInterface(node: node.description.node) == .nvidia
             guard let claims = isCard ? cardClaims(&node) : try claims(&node) else {
                 return ProbeAnswer(node: node.description, refused: isCard ? drivers.refused(of: .nvdec) : [])
             }
@@ -212,7 +212,7 @@ struct HardwareProbe {
             if candidate.path.verified { verified.append(candidate) }
         }
         let encoders = verified.filter { $0.entry.operation == .encode }
-        let isCard = CodecInterface(node: node.description.node) == .nvdec
+        let isCard = CodecInterface(node: node.description.node) == .nvidia
         let works = isCard ? verified.contains { $0.entry.servesSessions } : !encoders.isEmpty
         node.description.reason = works ? nil : Self.reason(paths, isCard ? .decode : .encode)
         if !works {
@@ -252,7 +252,7 @@ struct HardwareProbe {
         }
         let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
         guard entry.operation == .encode else { return trial.decode(node: node) }
-        if CodecInterface(node: node) == .nvdec { return trial.encode(card: node) }
+        if CodecInterface(node: node) == .nvidia { return trial.encode(card: node) }
         guard let file else { return Verifier.Fault(reason: "\(node) is not open") }
         return trial.encode(node: file, hardware)
     }
@@ -263,8 +263,7 @@ extension HardwareProbe {
     /// The encoder's id, from the node's place on the bus, which unlike its number is stable over boots.
     private static func id(_ node: RenderNode) -> String {
         let name = node.pciAddress ?? node.node.split(separator: "/").last.map(String.init) ?? node.node
-        let interface = CodecInterface(node: node.node) == .nvdec ? "nvenc" : "vaapi"
-        return "org.hwdaemon.encoder.\(interface).\(name)"
+        return "org.hwdaemon.encoder.\(CodecInterface(node: node.node).encoderID).\(name)"
     }
 
     /// The encoder that sessions may choose on a node; nil if nothing was verified.

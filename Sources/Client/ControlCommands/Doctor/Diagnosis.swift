@@ -166,7 +166,7 @@ extension Diagnosis.Problem {
         case .driverName where !hasService: command = "unset LIBVA_DRIVER_NAME"
         // A probe that crashed has not reported the vendor, and NVIDIA's own node has no VA-API driver.
         case .driverCrashed, .driverHung, .unstable:
-            guard let device, CodecInterface(node: device) == .nvdec else { break }
+            guard let device, CodecInterface(node: device) == .nvidia else { break }
             remedy = "install another version of NVIDIA's driver, and report the fault to NVIDIA"
             command = "apt policy nvidia-driver libcuda1 libnvcuvid1"
         default: break

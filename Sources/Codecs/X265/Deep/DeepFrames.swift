@@ -89,10 +89,10 @@ final class DeepFrames: FrameOrder {
                 try copies.take(picture.number) { (input) throws(SessionError) in
                     // An explicit BaseFrameQP is absolute.
                     let hasOffsets = input.baseFrameQP == nil
-                    let place = GroupPlace(kind: picture.kind, level: picture.level) { [self] in
+                    let member = GroupMember(kind: picture.kind, level: picture.level) { [self] in
                         fill($0, picture, hasOffsets: hasOffsets)
                     }
-                    try submit(input, place)
+                    try submit(input, member)
                 }
             }
         }
@@ -102,16 +102,16 @@ final class DeepFrames: FrameOrder {
     ///
     /// - Parameter hasOffsets: whether the quantizers of blocks differ.
     private func fill(
-        _ picture: UnsafeMutablePointer<x265_picture>, _ place: DeepGroups.Picture, hasOffsets: Bool
+        _ picture: UnsafeMutablePointer<x265_picture>, _ member: DeepGroups.Picture, hasOffsets: Bool
     ) {
         if hasOffsets {
-            groups.writeOffsets(of: place, to: offsets)
+            groups.writeOffsets(of: member, to: offsets)
         } else {
             offsets.update(repeating: 0)
         }
         picture.pointee.quantOffsets = offsets.baseAddress
-        picture.pointee.analysisData.poc = UInt32(truncatingIfNeeded: place.number)
-        picture.pointee.analysisData.sliceType = UInt32(place.kind.x265Type)
+        picture.pointee.analysisData.poc = UInt32(truncatingIfNeeded: member.number)
+        picture.pointee.analysisData.sliceType = UInt32(member.kind.x265Type)
         picture.pointee.analysisData.saveParam = analysis
         picture.pointee.analysisData.wt = weights
     }

@@ -54,7 +54,7 @@ enum Devices {
             let names = nvidiaNames + nvidiaShared + ["/dev/nvidia-modeset", "/dev/dxg"]
             return names.filter { $0 != nvidiaMemory || exists($0) }
         }
-        return parse(deviceList).contains { CodecInterface(node: $0) == .nvdec } ? nvidiaShared : []
+        return parse(deviceList).contains { CodecInterface(node: $0) == .nvidia } ? nvidiaShared : []
     }
 
     /// The nodes of NVIDIA's cards; on another machine one call of the system.

@@ -77,7 +77,7 @@ struct ProbeKnowledge {
     /// Whether a node is being verified that sessions of a kind may use: one that encodes needs an encoder of an NVIDIA card.
     func isVerifying(for kind: SessionKind) -> Bool {
         verifying.contains { name in
-            guard kind == .compression, CodecInterface(node: name) == .nvdec,
+            guard kind == .compression, CodecInterface(node: name) == .nvidia,
                 let node = nodes.first(where: { $0.description.node == name })
             else { return true }
             return node.paths.contains { $0.operation == .encode && node.untried.contains($0.id) }
@@ -132,7 +132,7 @@ struct ProbeKnowledge {
         var description = node.description
         if description.state == .ready, !node.untried.isEmpty, verifying.contains(description.node) {
             description.state = .verifying
-            let isCard = CodecInterface(node: description.node) == .nvdec
+            let isCard = CodecInterface(node: description.node) == .nvidia
             description.reason =
                 "its HEVC \(isCard ? "codecs are" : "encoder is") still being verified; try again in a moment"
         }

@@ -53,7 +53,7 @@ extension SessionKind {
     ///   - failures: what it must not use of that.
     func program(_ encoders: [HardwareEncoder], _ failures: [CodecFailure]) -> String {
         let mayUseCard = encoders.contains { encoder in
-            CodecInterface(node: encoder.node) == .nvdec && !failures.contains { $0.codecID == encoder.encoderID }
+            CodecInterface(node: encoder.node) == .nvidia && !failures.contains { $0.codecID == encoder.encoderID }
         }
         return self == .compression && mayUseCard ? "hwdaemon-encoder-nv" : program
     }
@@ -133,7 +133,7 @@ extension ProbeSnapshot {
     fileprivate var forEncoding: ProbeSnapshot {
         var part = forChoice
         part.paths = paths.filter { path in
-            path.operation == .encode && path.device.map { CodecInterface(node: $0) == .nvdec } ?? false
+            path.operation == .encode && path.device.map { CodecInterface(node: $0) == .nvidia } ?? false
         }
         return part
     }

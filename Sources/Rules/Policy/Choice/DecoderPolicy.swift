@@ -123,7 +123,7 @@ public enum DecoderPolicy {
             // The bus address is stable across boots, the node's number is not.
             let address = snapshot.nodes.first { $0.node == device }?.pciAddress
             let name = address ?? device.split(separator: "/").last.map(String.init) ?? device
-            let interface = CodecInterface(node: device).rawValue
+            let interface = CodecInterface(node: device).decoderID
             var decoder = DecoderDescription(
                 id: "org.hwdaemon.decoder.\(interface).\(name)", name: "\(path.driver) (hardware)",
                 bitDepths: [path.bitDepth],

@@ -205,7 +205,7 @@ extension EncoderPolicy.Request {
 
 extension RenderNode {
     /// Whether it is an NVIDIA card, which decodes and encodes independently of each other.
-    fileprivate var isCard: Bool { CodecInterface(node: node) == .nvdec }
+    fileprivate var isCard: Bool { CodecInterface(node: node) == .nvidia }
 }
 
 extension ProbeSnapshot {
