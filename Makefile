@@ -14,6 +14,11 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwctl-play hwctl-capture hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-encoder-nv hwdaemon-probe \
     hwdaemon-transfer hwdaemon-verify
 
+# Package.swift looks for these headers. SwiftPM caches what it evaluates to by its text and the environment, so that without this
+# variable a package that is installed later is not seen. $(wildcard) would remember what it found before `deps`.
+export HWDAEMON_HEADERS = $(shell ls /usr/include/wayland-client.h /usr/include/pipewire-0.3/pipewire/pipewire.h \
+    /usr/include/systemd/sd-bus.h 2>/dev/null)
+
 .PHONY: all clients gstreamer deps deps-build deps-packages debug demo test test-end-to-end test-modules quick hook check soak bench lint fuzz \
     install install-daemon install-clients uninstall deb clean release manual
 
