@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDLibAV
 
 /// An AVIOContext that reads an `InputFile` with its own position.
-package final class InputIO {
-    private(set) var context: UnsafeMutablePointer<AVIOContext>?
+final class InputIO: IOStream {
+    private var io: IOContext?
     private let file: InputFile
     private let cancelFlag: CancelFlag
-    private var position: Int64 = 0
+    var position: Int64 = 0
     /// Where the file ends for its readers; nil for its own end.
     private let end: Int64?
 
@@ -16,36 +17,17 @@ package final class InputIO {
 
     /// Creates the context; nil for pictures, which have no bytes of their own, and when memory is exhausted.
     init?(_ file: InputFile, _ cancelFlag: CancelFlag) {
-        guard file.kind != .pictures, let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
+        guard file.kind != .pictures else { return nil }
         self.file = file
         self.cancelFlag = cancelFlag
         end = file.endOfWholeFragments()
-        let seek: @convention(c) (UnsafeMutableRawPointer?, Int64, Int32) -> Int64 = { opaque, offset, whence in
-            InputIO.from(opaque).seek(offset, whence)
-        }
-        context = avio_alloc_context(
-            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 0,
-            Unmanaged.passUnretained(self).toOpaque(),
-            { opaque, bytes, count in InputIO.from(opaque).read(bytes, count) }, nil,
-            file.isSeekable ? seek : nil)
-        if context == nil {
-            av_free(buffer)
-            return nil
-        }
+        io = IOContext(self, bufferSize: Self.bufferSize, isWriting: false, isSeekable: file.isSeekable)
+        guard io != nil else { return nil }
     }
 
-    deinit {
-        // libavformat may have replaced the buffer, so the context's current one is freed.
-        av_free(context?.pointee.buffer)
-        avio_context_free(&context)
-    }
+    var context: UnsafeMutablePointer<AVIOContext>? { io?.pointer }
 
-    private static func from(_ opaque: UnsafeMutableRawPointer?) -> InputIO {
-        // `opaque` is the pointer that `init` passed; libavformat passes no other.
-        Unmanaged<InputIO>.fromOpaque(opaque.unsafelyUnwrapped).takeUnretainedValue()
-    }
-
-    private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+    func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         if cancelFlag.isSet { return clibav_exit() }
         let room = end.map { max(0, $0 - position) } ?? Int64(count)
         guard room > 0 else { return clibav_eof() }
@@ -85,24 +67,7 @@ package final class InputIO {
         return advance(count)
     }
 
-    private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
-        var base: Int64 = 0
-        switch whence & ~AVSEEK_FORCE {
-        case SEEK_SET: break
-        case SEEK_CUR: base = position
-        case AVSEEK_SIZE, SEEK_END:
-            base = size
-            if base < 0 || whence & ~AVSEEK_FORCE == AVSEEK_SIZE { return base }
-        default: return Int64(clibav_error(EINVAL))
-        }
-        let (target, overflows) = base.addingReportingOverflow(offset)
-        guard !overflows, target >= 0 else { return Int64(clibav_error(EINVAL)) }
-        position = target
-        return target
-    }
-
-    /// The size in bytes, or an AVERROR.
-    private var size: Int64 {
+    var size: Int64 {
         if let end { return end }
         if let contents = file.contents { return Int64(contents.count) }
         var status = stat()
