@@ -134,7 +134,8 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
             let failure = limit ?? work.hardwareFailure ?? work.complaints.last?.text
             (work.hardwareFailure, work.complaints) = (nil, [])
             work.softwareReason =
-                "libavcodec gets no \(interface.decoderName) surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
+                "libavcodec gets no \(interface.decoderName) surfaces for this stream"
+                + (failure.map { " (\($0))" } ?? "")
         }
     }
 }

@@ -62,7 +62,8 @@ extension EndToEndFaults.FileContents {
         arguments: ["stereo", "2.1"], ["mp4", "mkv"])
     func describedSpeakers(_ layout: String, _ ending: String) throws {
         let input = try clip(
-            "in.ts", "-f", "lavfi", "-i", "anoisesrc=d=1:r=48000", "-af", "aformat=channel_layouts=\(layout)", "-c:a",
+            "in.ts", "-f", "lavfi", "-i", "anoisesrc=d=1:r=48000", "-af", "aformat=channel_layouts=\(layout)",
+            "-c:a",
             "aac", "-aac_pce", "1")
         let run = try encode(input, path("out.\(ending)"))
         #expect(!run.errors.contains("other channels"), "\(run.errors)")

@@ -214,8 +214,10 @@ extension EndToEnd.StillDecoding {
         let (x, y, width, height) = (31, 13, 34, 30)
         try hwctl("decode", file, path("all.yuv"))
         try hwctl("decode", "--region", "\(width)x\(height)+\(x)+\(y)", file, path("part.yuv"))
-        let (all, part) = try ([UInt8](Data(contentsOf: URL(filePath: path("all.yuv")))),
-            [UInt8](Data(contentsOf: URL(filePath: path("part.yuv")))))
+        let (all, part) = try (
+            [UInt8](Data(contentsOf: URL(filePath: path("all.yuv")))),
+            [UInt8](Data(contentsOf: URL(filePath: path("part.yuv"))))
+        )
         let planes = (all: Self.width * Self.height, part: width * height)
         try #require(all.count == planes.all * 3 / 2 && part.count == planes.part * 3 / 2)
         var wrong = 0

@@ -21,7 +21,9 @@ public enum RateControl: Hashable, Sendable {
     public static func rateFactor(_ quality: Double) -> Double { 40 - 38 * quality }
 
     /// The target quality of hardware for a quality, on the scale of x265's rate factor: 1, the best, to 51.
-    public static func hardwareLevel(_ quality: Double) -> Int { min(max(Int(rateFactor(quality).rounded()), 1), 51) }
+    public static func hardwareLevel(_ quality: Double) -> Int {
+        min(max(Int(rateFactor(quality).rounded()), 1), 51)
+    }
 }
 
 /// Everything that opening an encoder requires, resolved from the request and the properties.
