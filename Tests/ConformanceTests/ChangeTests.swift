@@ -54,7 +54,7 @@ import Testing
     /// x265 continues with a new encoder, whose first picture is an IDR picture, and NVENC with one; a VA-API driver's encoder continues in place, except in
     /// the middle of a group of temporal levels.
     @Test(arguments: sampled(jobs(shapes), oneIn: 3))
-    func goesOnAfterFlushes(backend: Backend, index: Int) throws {
+    func continuesAfterFlushes(backend: Backend, index: Int) throws {
         var job = Self.job(Self.shapes[index])
         job.flushes = [6, 13, 14]
         let result = try encode(backend, job)

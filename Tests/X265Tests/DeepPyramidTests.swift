@@ -133,7 +133,7 @@ struct DeepPyramidTests {
         #expect(usual.orderingInfo.highest.maxDecPicBufferingMinus1 == 4)
     }
 
-    /// A stream goes on after a flush and with other properties; it never reorders more than at its beginning.
+    /// A stream continues after a flush and with other properties; it never reorders more than at its beginning.
     @Test(
         arguments: [
             (["AverageBitRate": .int(400_000)], ["AverageBitRate": .null, "Quality": .double(0.6)]),

@@ -155,7 +155,7 @@ class Decoding:
     # ---- faults ----
 
     def kill(self):
-        """Kills the worker once it has decoded a picture; the session must go on with the same pictures."""
+        """Kills the worker once it has decoded a picture; the session must continue with the same pictures."""
         check, target = self.check, self.check.work / "killed.yuv"
         old = {session["pid"] for session in self.sessions()}
         process = subprocess.Popen(self.command("long", target, "--hardware", "require"), env=check.environment,

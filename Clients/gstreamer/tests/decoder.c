@@ -144,7 +144,7 @@ static void follows_formats(void) {
     free_clip(&clip);
 }
 
-// The worker dies: the session goes on in another process, every picture comes, and the application is warned.
+// The worker dies: the session continues in another process, every picture comes, and the application is warned.
 static void goes_on_after_a_crash(void) {
     enum { COUNT = 30 };
     Clip clip = make_clip(WIDTH, HEIGHT, COUNT);

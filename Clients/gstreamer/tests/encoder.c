@@ -240,7 +240,7 @@ static void writes_metadata(void) {
     end_test(&test);
 }
 
-// The worker dies: the session goes on in another process, every frame comes back, and the application is warned.
+// The worker dies: the session continues in another process, every frame comes back, and the application is warned.
 static void goes_on_after_a_crash(void) {
     enum { COUNT = 30 };
     Test test = raw_test(ENCODER "real-time=true");

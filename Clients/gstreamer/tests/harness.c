@@ -96,7 +96,7 @@ gchar *wait_for_warning(Test *test, const char *part) {
     return text;
 }
 
-// Whether a worker codes: one that waits for its session has a single thread. A session that goes on could get that one.
+// Whether a worker codes: one that waits for its session has a single thread. A session that continues could get that one.
 static gboolean has_session(const char *process) {
     guint threads = 0;
     gchar *path = g_strdup_printf("/proc/%s/task", process);

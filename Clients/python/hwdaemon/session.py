@@ -122,7 +122,7 @@ class Session(Generic[L]):
         self._is_closing = True
         if not self._busy.acquire(blocking=False):
             self._link.interrupt()
-            # A signal handler interrupts a call of its own thread, which goes on when the handler has returned.
+            # A signal handler interrupts a call of its own thread, which continues when the handler has returned.
             if self._user == threading.get_ident() or not self._busy.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
                 return True
         self._user = threading.get_ident()

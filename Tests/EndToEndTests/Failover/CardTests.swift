@@ -67,7 +67,7 @@ extension EndToEndFaults.Failover {
             #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.hardware) })
         }
 
-        @Test("kill -9: the card goes on with the same pictures")
+        @Test("kill -9: the card continues with the same pictures")
         func killed() throws {
             let state = try Scratch()
             let (server, _) = try Self.probed(state: state)

@@ -47,7 +47,7 @@ struct GateTests {
         times.indices.map { $0 < depth ? times[0] - Int64(depth - $0) * 40 : times[$0 - depth] }
     }
 
-    @Test("Decoding times go on as if one process had computed them", arguments: 0...3)
+    @Test("Decoding times continue as if one process had computed them", arguments: 0...3)
     func times(depth: Int) {
         let presented = (0..<100).map { Int64($0) * 40 + ($0 > 50 ? 7 : 0) }
         let whole = Self.worker(depth, presented)

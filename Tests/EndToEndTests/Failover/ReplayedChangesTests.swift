@@ -10,7 +10,7 @@ import Testing
 private typealias Failover = EndToEndFaults.Failover
 
 extension EndToEndFaults.Failover {
-    /// Changes between frames, and what belongs to single frames, reach the process that goes on.
+    /// Changes between frames, and what belongs to single frames, reach the process that continues.
     @Suite struct ReplayedChanges {
         /// The first frame of lower quality, and the one that has to be a key frame.
         private static let (changed, forced) = (25, 33)

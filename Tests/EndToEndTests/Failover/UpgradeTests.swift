@@ -34,7 +34,7 @@ extension EndToEndFaults.Failover {
             let successor = try upgrade(server)
             defer { kill(successor, SIGKILL) }
             if let fault { try faulty.fail([fault]) }
-            // A process that fails goes on under the new daemon.
+            // A process that fails continues under the new daemon.
             for frame in faulty.raw.frames[6..<30] { try first.encode(frame) }
             let second = try encoder()
             for frame in faulty.raw.frames { try second.encode(frame) }

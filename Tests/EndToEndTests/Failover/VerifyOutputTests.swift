@@ -47,7 +47,7 @@ extension EndToEndFaults.Failover {
             #expect(try Self.wrongOutputs(faulty.server) == 2)
         }
 
-        @Test("Hardware that takes a second for a picture, less than the stall timeout, goes on")
+        @Test("Hardware that takes a second for a picture, less than the stall timeout, continues")
         func slow() throws {
             let faulty = try Faulty()
             let run = try faulty.encode(["slow 5", "slow 40"], .pyramid)

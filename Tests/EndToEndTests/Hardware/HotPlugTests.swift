@@ -27,7 +27,7 @@ extension EndToEndFaults {
             #expect(isRight, "\(found) instead of \(expected): \(server.log)")
         }
 
-        @Test("A node that comes is used; one that goes is not, and its sessions go on elsewhere")
+        @Test("A node that comes is used; one that goes is not, and its sessions continue elsewhere")
         func comesAndGoes() throws {
             let (state, nodes) = (try Scratch(), try Scratch())
             let plan = state.path("plan/faults")

@@ -256,7 +256,7 @@ extension EndToEnd {
             #expect(changing.frames.allSatisfy { !$0.description.flags.contains(.damaged) })
             #expect(changing.frames.count + changing.reports.count == 97)
 
-            // A level that does not exist is refused and the session goes on.
+            // A level that does not exist is refused and the session continues.
             #expect(throws: ClientError.self) { try changing.session.setMaxTemporalLevel(7) }
             try changing.decode(stream)
         }

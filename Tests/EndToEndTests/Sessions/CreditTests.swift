@@ -13,7 +13,7 @@ extension EndToEnd {
             error.code == .session(.parameter) && error.reason.contains("in flight")
         }
 
-        @Test("A compression client that fetches no events runs out of credits, and its session goes on")
+        @Test("A compression client that fetches no events runs out of credits, and its session continues")
         func compression() throws {
             let server = try TestDaemon()
             let session = try CompressionSession(
@@ -87,7 +87,7 @@ extension EndToEnd {
             #expect(completed == 500 && descriptions == 1)
         }
 
-        @Test("A decompression client that fetches no events is refused further packets, and its session goes on")
+        @Test("A decompression client that fetches no events is refused further packets, and its session continues")
         func decompression() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
@@ -120,7 +120,7 @@ extension EndToEnd {
             #expect(reports == accepted)
         }
 
-        @Test("A transfer client that fetches no events runs out of credits, and its session goes on")
+        @Test("A transfer client that fetches no events runs out of credits, and its session continues")
         func transfer() throws {
             let server = try TestDaemon()
             let session = try TransferSession(

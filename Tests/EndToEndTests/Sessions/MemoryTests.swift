@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(try score(decoder) == min(own + 500, 1000))
         }
 
-        @Test("A session beyond MaxMemory is refused with the figures; those that run go on")
+        @Test("A session beyond MaxMemory is refused with the figures; those that run continue")
         func admission() throws {
             let server = try TestDaemon("--set", "MaxMemory=256M")
             let small = try Encoder(server.daemon, .nv12, width: 64, height: 64)
@@ -86,7 +86,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A pool that a client fills counts for its session, which ends beyond the limit; a session beside it goes on"
+            "A pool that a client fills counts for its session, which ends beyond the limit; a session beside it continues"
         )
         func pools() throws {
             let server = try TestDaemon("--set", "MaxMemory=512M")

@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect("\(try #require(device))".contains("llvmpipe"))
         }
 
-        @Test("A session whose process is killed goes on with frames of the source's size")
+        @Test("A session whose process is killed continues with frames of the source's size")
         func replays() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.nv12, width: 192, height: 108, count: 30, in: server.folder)

@@ -105,7 +105,7 @@ final class Encoder {
         sent += 1
     }
 
-    /// The next event; a session that keeps frames in the pool, or goes on in another process, may return without one.
+    /// The next event; a session that keeps frames in the pool, or continues in another process, may return without one.
     private func nextEvent(within limit: Duration) throws -> CompressionSession.Event? {
         let deadline = MonotonicTime.now + limit
         repeat {

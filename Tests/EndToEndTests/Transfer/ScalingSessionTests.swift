@@ -85,7 +85,7 @@ extension EndToEndFaults {
             #expect(try scaler.scale() == (700, 700), "the session continues")
         }
 
-        @Test("A session that goes on in another process keeps its properties")
+        @Test("A session that continues in another process keeps its properties")
         func succession() throws {
             let scaler = try Scaler(server.daemon, width: 64, height: 96)
             try scaler.session.setProperties([.scalingMode: .string("Letterbox")])

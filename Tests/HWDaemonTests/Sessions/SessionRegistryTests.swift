@@ -213,7 +213,7 @@ struct SessionRegistryTests {
         try registry.admit(uid: 1, now: Self.time(110))
         registry.makeRoom(uid: 1, now: Self.time(101))
         try registry.admit(uid: 1, now: Self.time(101))
-        // Without its place it may go on as long as its result is kept, if there is room.
+        // Without its place it may continue as long as its result is kept, if there is room.
         #expect(throws: Refusal.self) {
             _ = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(160))
         }

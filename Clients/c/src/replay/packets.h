@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a decompression session keeps to go on in another process where its own fails: packets since the last key frame before
+// What a decompression session keeps to continue in another process where its own fails: packets since the last key frame before
 // which every picture came, and what a decoder remembers of those before. All functions are called with the session's lock.
 #ifndef HWDAEMON_PACKETS_H
 #define HWDAEMON_PACKETS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a compression session keeps to go on in another process where its own fails: frames without packets, and how far the
+// What a compression session keeps to continue in another process where its own fails: frames without packets, and how far the
 // stream that the app has reaches. All functions are called with the session's lock.
 #ifndef HWDAEMON_REPLAY_H
 #define HWDAEMON_REPLAY_H

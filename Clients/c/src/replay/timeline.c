@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The decoding times of packets across processes: they go on where those of the process that failed ended. A worker's decoding
+// The decoding times of packets across processes: they continue where those of the process that failed ended. A worker's decoding
 // times are its frames' presentation times, delayed by the pictures that it reorders (D): packet i has that of frame i - D. D
 // stays that of the first process, which no later one exceeds.
 #include "replay/replay.h"

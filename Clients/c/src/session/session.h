@@ -218,7 +218,7 @@ void hwdi_add_time_base(text *to, hwd_rational time_base);
 
 // ---- link.c; locked
 
-// A result of functions that send and wait: the worker is lost, and the session may go on. Never a public function's.
+// A result of functions that send and wait: the worker is lost, and the session may continue. Never a public function's.
 #define HWDI_LOST (-0x40000000)
 // Ends the session, unless it has ended.
 void hwdi_end(hwd_session *session, int status, const char *reason);
@@ -255,9 +255,9 @@ void hwdi_changed(hwd_session *session);
 
 static inline bool hwdi_has_ended(const hwd_session *session) { return session->state == ENDED; }
 static inline bool hwdi_has_worker(const hwd_session *session) { return session->state == SERVED || session->state == PREPARING; }
-// Whether the worker can do no more, and the session may go on.
+// Whether the worker can do no more, and the session may continue.
 static inline bool hwdi_lacks_worker(const hwd_session *session) { return session->state == LOST || session->state == REPLACING; }
-// Ends the session, or lets it go on in another process, because the worker can do no more.
+// Ends the session, or lets it continue in another process, because the worker can do no more.
 void hwdi_lose(hwd_session *session, int status, const char *reason);
 bool hwdi_may_continue(const hwd_session *session);
 // Goes on in another process, or ends the session. Unlocks meanwhile.

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-// The child may only free what it has inherited; the parent's session goes on.
+// The child may only free what it has inherited; the parent's session continues.
 void test_fork(hwd_daemon *daemon) {
     hwd_session *session = open_session(daemon);
     CHECK(encode(session, 0, TIMEOUT) == 0);

@@ -70,7 +70,7 @@ void test_invalidation(hwd_daemon *daemon) {
     hwd_destroy(session);
 }
 
-// Without fetching, credits run out in bounded time; afterwards the session goes on.
+// Without fetching, credits run out in bounded time; afterwards the session continues.
 void test_credits(hwd_daemon *daemon) {
     hwd_session *session = open_session(daemon);
     int result = 0, number = 0;

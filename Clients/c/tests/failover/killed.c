@@ -263,6 +263,6 @@ int main(int argc, char **argv) {
     test_notice(daemon);
     test_decoders(daemon);
     hwd_close(daemon);
-    printf("killed: sessions go on in another process\n");
+    printf("killed: sessions continue in another process\n");
     return 0;
 }

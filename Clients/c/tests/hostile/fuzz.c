@@ -21,7 +21,7 @@ static char address[32];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sent stream[MAX_MESSAGES];
 static int stream_length;
-static bool keeps_frames;     // Create says how many frames a client that goes on elsewhere keeps
+static bool keeps_frames;     // Create says how many frames a client that continues elsewhere keeps
 static unsigned reply_fault; // the reply to Create is mutated, unless 0
 
 static unsigned random_below(unsigned limit) {
@@ -144,7 +144,7 @@ static void serve(int fd) {
     size_t expected = kind == HWD_COMPRESSION ? 88 + 24 : kind == HWD_DECOMPRESSION ? 64 + 16 : 104 + 16;
     memcpy(messages, stream, sizeof messages);
     strcpy(reply, fake_reply(kind));
-    // Half of the compression sessions keep frames, to go on elsewhere.
+    // Half of the compression sessions keep frames, to continue elsewhere.
     if (kind == HWD_COMPRESSION && keeps_frames) strcpy(strstr(reply, "}}"), ",\"max_frames_held\":3,\"reorder_depth\":1}}");
     if (reply_fault) reply[reply_fault / 256 % strlen(reply)] = (char)reply_fault;
     pthread_mutex_unlock(&lock);
@@ -153,7 +153,7 @@ static void serve(int fd) {
     if (!fake_send(fd, reply, strlen(reply) + 1, -1) || !fake_read(fd, request, 16 + 16)) return;
     uint8_t ok[24] = {8, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1};
     if (!fake_send(fd, ok, sizeof ok, -1)) return;
-    // A session that goes on sends what it has not lost.
+    // A session that continues sends what it has not lost.
     if (!strstr(call, "\"resumes\"") && !fake_read(fd, request, expected)) return;
     for (int i = 0; i < count_of_messages; i++)
         fake_send(fd, messages[i].bytes, messages[i].size, messages[i].has_memory && messages[i].size > 0 ? memory : -1);

@@ -190,7 +190,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     /// What is thrown for an error after which the session does not continue; where hardware failed, it names software as the
     /// remedy.
     func last(_ error: ClientError) -> ClientError {
-        // Only a hardware encoder that is opened again in mid-session ends it by being busy: decoders then go on in software.
+        // Only a hardware encoder that is opened again in mid-session ends it by being busy: decoders then continue in software.
         let hasFailed = isFailure(error) || error.code == .session(.videoEncoderNotAvailableNow)
         return hasFailed && client.created.usingHardware ? error.with(.software(Receiver.kind)) : error
     }

@@ -20,7 +20,7 @@ public struct Coding: Sendable {
         display = HLGDisplay(conversion.options, conversion.target.signal.primaries)
     }
 
-    /// Codes of light, mirrored below 0, except ACEScct's, whose straight part goes on.
+    /// Codes of light, mirrored below 0, except ACEScct's, whose straight part continues.
     func encode(_ light: Triple) -> Triple {
         switch space {
         case .linear: return light

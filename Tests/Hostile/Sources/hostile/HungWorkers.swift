@@ -5,7 +5,7 @@ import HWDModel
 import HWDTransport
 import HWDWire
 
-/// `hang N`: stops workers N times in each state that they can hang in; the broker must notice and go on.
+/// `hang N`: stops workers N times in each state that they can hang in; the broker must notice and continue.
 func hangs(count: Int, seed: UInt64) throws {
     let settings = ["--stall-timeout", "2", "--set", "HardwareStallTimeout=1"]
     let broker = try Broker(settings, isShared: true)
