@@ -99,7 +99,7 @@ struct CaptureQueueTests {
             feed.send(number, milliseconds: number > 9 ? number - 999_900 : nil)
         }
         let counts = feed.queue.counts
-        // A number that jumps far was set anew.
+        // A number that jumps far was reset.
         #expect(counts.captured == 8)
         #expect(counts.log.drops == [DropLog.Drop(time: 0.04, frames: 2, cause: .source)])
     }

@@ -71,7 +71,7 @@ struct SessionListTests {
         _ = list.table([Self.session(frames: 300, bytes: 1_000_000, ageMs: 10_000)])
         let next = Self.rows(list.table([Self.session(frames: 310, bytes: 1_250_000, ageMs: 12_000)]))
         #expect(next[0]["FPS"] == "5.0" && next[0]["MBIT/S"] == "1.0")
-        // Nothing has passed, and a session of another process begins anew.
+        // Nothing has passed, and a session of another process starts over.
         let same = Self.rows(list.table([Self.session(frames: 310, bytes: 1_250_000, ageMs: 12_000)]))
         #expect(same[0]["FPS"] == "-" && same[0]["MBIT/S"] == "-")
         let restarted = Self.rows(list.table([Self.session(frames: 3, bytes: 100, ageMs: 13_000)]))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct NVDECTests {
     @Test(
-        "What libav's log says of CUDA is told in words, and is no damage of a stream",
+        "What libav's log says of CUDA is put into words, and is no damage of a stream",
         arguments: [
             (
                 "hevc: decoder->cvdl->cuvidDecodePicture(decoder->decoder, &ctx->pic_params) failed -> "
@@ -27,7 +27,7 @@ import Testing
         if message.contains("failed ->") { #expect(LogFinding(message) == .driverFailure) }
     }
 
-    @Test("A message of CUDA's in parts is one, and limits are told from other messages")
+    @Test("A message of CUDA's in parts is one, and limits are distinguished from other messages")
     func parts() {
         #expect(LogFinding.isBegun(format: "%s failed") && !LogFinding.continues(format: "%s failed"))
         #expect(LogFinding.continues(format: " -> %s: %s") && LogFinding.continues(format: "\n"))

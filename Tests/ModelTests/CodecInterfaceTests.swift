@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct CodecInterfaceTests {
     @Test(
-        "The name of a node tells NVIDIA's cards from their driver's other nodes and from render nodes",
+        "The name of a node distinguishes NVIDIA's cards from their driver's other nodes and from render nodes",
         arguments: [
             ("/dev/nvidia0", 0), ("/dev/nvidia12", 12), ("/tmp/nodes/nvidia3", 3), ("/dev/nvidiactl", nil),
             ("/dev/nvidia-uvm", nil), ("/dev/nvidia", nil), ("/dev/nvidia0x", nil), ("/dev/nvidia１", nil),

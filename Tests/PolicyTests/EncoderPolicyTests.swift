@@ -78,7 +78,7 @@ private let fullMachine = ProbeSnapshot(
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
     }
 
-    /// A card that decodes is ready, so that only its paths tell why it does not encode.
+    /// A card that decodes is ready, so that only its paths say why it does not encode.
     @Test func namesWhyACardDoesNotEncode() throws {
         let card = RenderNode(node: "/dev/nvidia0", state: .driverFailed, reason: "libcuda.so.1 cannot be loaded")
         let render = RenderNode(node: "/dev/dri/renderD128", state: .permission, reason: "permission denied")
@@ -102,7 +102,7 @@ private let fullMachine = ProbeSnapshot(
         #expect(try reason([untrue], [path]) == words)
     }
 
-    /// What passes on a card is told by its encoders, and not by the node, whose decoders may work or be busy themselves.
+    /// What passes on a card is shown by its encoders, and not by the node, whose decoders may work or be busy themselves.
     @Test(
         arguments: [
             (RenderNode.State.ready, ProbeCause.busy, Status.videoEncoderNotAvailableNow),

@@ -266,7 +266,7 @@ private let (needed, rPath, runPath): (UInt64, UInt64, UInt64) = (1, 15, 29)
         #expect(Set(drivers.rows.map(\.path)) == [tree.path("dri"), tree.path("core")])
     }
 
-    @Test("NVIDIA's decoder is found by the names that libavcodec opens, wherever the linker is told to look")
+    @Test("NVIDIA's decoder is found by the names that libavcodec opens, wherever the linker looks")
     func nvidiaDecoder() throws {
         let tree = try Tree()
         try tree.write("nvidia/libcuda.so.1", library())

@@ -106,7 +106,7 @@ class CompressionSession(Session[CompressionLink]):
 
         - source: a Frame of `frame()`, a decoded Picture or another session's Frame, which the worker reads in place; or
           samples that are copied: one buffer without padding, or a buffer for each plane (numpy arrays, bytes, …).
-        - pts: greater than that of the frame before; the final pass of `MultiPassStorage` begins anew. duration: 0 if unknown.
+        - pts: greater than that of the frame before; the final pass of `MultiPassStorage` starts over. duration: 0 if unknown.
         - alpha_mode: "premultiplied" or "straight", of this frame. qp: 0 to 51.
         - color, side_data: this frame's own; need the feature `frame-metadata`.
 

@@ -177,7 +177,7 @@ class VideoOutput:
             return playback.item(self._state.now() if host_time is None else _nanoseconds(host_time)) / 1e9
 
     def copy_frame(self, host_time: Optional[float] = None, wait: float = 0) -> Optional[VideoFrame]:
-        """The frame of a host time, which counts as given then; None where there is none, and `reason` tells why.
+        """The frame of a host time, which counts as given then; None where there is none, and `reason` says why.
 
         - host_time: seconds of the clock, the time at which the refresh is seen; None is now. A manual clock is set to it.
         - wait: seconds to wait for a picture that is not there yet.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The programming interface of a device's codecs, which the name of its node tells.
+/// The programming interface of a device's codecs, which is known by the name of its node.
 public enum CodecInterface: Hashable, Sendable, CaseIterable {
     /// libva, on a render node.
     case vaapi

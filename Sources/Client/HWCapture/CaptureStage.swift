@@ -34,7 +34,7 @@ extension CaptureQueue.Counts {
     /// Counts the frames that a gap of the source's numbers shows.
     package mutating func noteGap(_ sequence: UInt64?, _ last: inout UInt64?, at seconds: Double, period: Double) {
         guard let sequence else { return }
-        // A number that jumps by more was set anew.
+        // A number that jumps by more was reset.
         if let last, sequence > last + 1, sequence - last <= CaptureQueue.longestGap {
             let lost = Int(sequence - last - 1)
             captured += lost

@@ -45,7 +45,7 @@ package enum NVDEC {
         return present.firstIndex(of: minor)
     }
 
-    /// The error of a failed call, with the reason by libav's messages, where they tell one.
+    /// The error of a failed call, with the reason by libav's messages, where they state one.
     static func error(_ what: String, _ code: Int32 = 0) -> LibAVError {
         let messages = LibAVLog.errors
         guard let reason = reason(messages) else {
@@ -56,7 +56,7 @@ package enum NVDEC {
             isUnsupported: reason.words == LogFinding.lacksCodec)
     }
 
-    /// Why CUDA or the decoder failed, by libav's messages, and the words that told; nil where none is about hardware.
+    /// Why CUDA or the decoder failed, by libav's messages, and the words that say so; nil where none is about hardware.
     package static func reason(_ messages: [String]) -> (text: String, words: String)? {
         for (words, text) in known {
             guard let message = messages.first(where: { $0.contains(words) }) else { continue }

@@ -212,7 +212,7 @@ package final class SoundTrack: @unchecked Sendable {
         guard let (begin, hasEnded, lastArrival) = try take(isLast: false) else { return [] }
         let present = position(Int64(clamping: now), begin)
         let isLate = Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.patience * Double(rate)
-        // A later buffer that would tell the held ones' true times does not come.
+        // A later buffer that would show the held ones' true times does not come.
         while isLate, let step = clock.next(isLast: true) { try perform(step, begin) }
         var packets = try encode(isLast: false)
         if clock.isEmpty, hasEnded || isStalled || isLate {

@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(try ReceiptDocument("--asked", "audio", source, path("silent.mov")).lost == [])
         }
 
-        /// Sound that was coded anew is changed; a part of it is lost.
+        /// Sound that was coded again is changed; a part of it is lost.
         @Test func soundCodedAnew() throws {
             let source = Clips.fixture("bframes.ts").path
             func recode(_ options: [String], _ name: String) throws -> ReceiptDocument {

@@ -121,7 +121,7 @@ struct UpgradeTests {
     }
 
     @Test("Goes on if the new program does not start", arguments: ["exit 3", "missing", "configuration"])
-    func goesOnIfTheNewProgramDoesNotStart(_ fault: String) throws {
+    func continuesIfTheNewProgramDoesNotStart(_ fault: String) throws {
         let manager = try NotifySocket(abstract: true)
         let broker = try BrokerProcess(environment: ["NOTIFY_SOCKET": manager.address], program: "daemon")
         let program = "\(broker.folder)/daemon"

@@ -69,7 +69,7 @@ struct sps {
     struct scaling_lists scaling;
     int rps_count;
     struct rps rps[65];
-    // Instead of the sets' contents, for who knows only what a decoder's hardware is told: how many bits a set in a slice
+    // Instead of the sets' contents, for who knows only what a decoder's hardware gets: how many bits a set in a slice
     // header has, and how many pictures the current one may refer to.
     bool rps_hidden;
     int hidden_rps_bits, hidden_total;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Headers as drivers write them that do not take the client's: from the buffers alone (mesa22), or from what the
-// client's say, but written anew, the first slice's for all slices (mesa25).
+// client's say, but rewritten, the first slice's for all slices (mesa25).
 #include "encoder/encoder.h"
 
 static int align(int value, int to) { return to ? (value + to - 1) / to * to : value; }

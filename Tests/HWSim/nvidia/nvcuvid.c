@@ -182,7 +182,7 @@ static CUresult decode(struct decoder *decoder, struct surface *surface, const C
     if (is_wrong) invert_picture(&surface->picture);
     // The lowest bit of the first sample.
     if (personality->wrong_samples) surface->picture.planes[0][0] ^= surface->picture.depth > 8 ? 1 << 6 : 1;
-    // What cannot be decoded is grey or damaged, with success: hardware tells by the picture's status alone.
+    // What cannot be decoded is grey or damaged, with success: hardware reports by the picture's status alone.
     surface->decoded = true;
     surface->status = result ? cuvidDecodeStatus_Error : message[0] ? cuvidDecodeStatus_Error_Concealed : cuvidDecodeStatus_Success;
     return read ? CUDA_SUCCESS : CUDA_INVALID_VALUE;

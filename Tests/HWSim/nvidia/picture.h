@@ -7,7 +7,7 @@
 #include "nvidia/nvidia_common.h"
 
 // One picture of NVDEC's interface as VA-API's buffers in the long slice format: slice headers are read here, which NVDEC's
-// firmware does, too, and with no more than it is told.
+// firmware does, too, and with no more than it gets.
 struct nv_picture {
     VAPictureParameterBufferHEVC picture;
     VAIQMatrixBufferHEVC matrix;

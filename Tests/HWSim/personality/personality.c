@@ -92,7 +92,7 @@ static const struct personality bases[] = {
         .hidden_minimum = true, .largest_intra_period = true, .only_endless_waits = true, .fixed_rate_control = true,
     },
     {
-        // Mesa 25's radeonsi: it reads the client's headers, and writes them anew.
+        // Mesa 25's radeonsi: it reads the client's headers, and rewrites them.
         .name = "radeonsi-25",
         .vendor = "Mesa Gallium driver 25.0.7-2 for AMD HWSim (radeonsi, navi23, ACO, DRM 3.61)",
         AMD_ENCODER,

@@ -57,7 +57,7 @@ static gboolean flush(GstVideoEncoder *of) {
 
 static GstFlowReturn finish(GstVideoEncoder *of) { return hwd_encoder_drain(self(of)); }
 
-// Where times go back, as between two files, a session begins anew.
+// Where times go back, as between two files, another session begins.
 static gboolean goes_back(const HwdEncoder *encoder, GstClockTime pts) {
     return encoder->last_pts != G_MININT64 && GST_CLOCK_TIME_IS_VALID(pts) && (gint64)pts + (gint64)GST_SECOND < encoder->last_pts;
 }

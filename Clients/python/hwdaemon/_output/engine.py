@@ -46,7 +46,7 @@ class OutputEngine:
         self._decoder = self._decode()
         #: The stretches of packets whose pictures have not come, by the decoder's numbers.
         self._sent: Dict[int, int] = {}
-        #: The stretches whose pictures the decoder was told to return.
+        #: The stretches whose pictures the decoder was asked to return.
         self._finishes: List[Tuple[int, Optional[int]]] = []
         self._run = -1
         self._key = source.start

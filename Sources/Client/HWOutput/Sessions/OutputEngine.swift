@@ -22,9 +22,9 @@ struct OutputEngine: ~Copyable {
     private var measured: (format: [UInt8], bytes: Int) = ([], 0)
     /// Packets of the decoder, by its numbers: those of the playback, and their stretch.
     private var sent: [UInt64: (id: UInt64, number: Int)] = [:]
-    /// The stretches whose pictures the decoder was told to finish, nil for those that nobody waits for.
+    /// The stretches whose pictures the decoder was asked to finish, nil for those that nobody waits for.
     private var finishes: [Int?] = []
-    /// Whether the decoder has packets that it was not told to finish.
+    /// Whether the decoder has packets that it was not asked to finish.
     private var isFed = false
 
     private var converter: Converter?

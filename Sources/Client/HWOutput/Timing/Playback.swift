@@ -62,7 +62,7 @@ public enum SeekMode: Hashable, Sendable {
 
 /// Which frame is shown when, and what is decoded for it: everything but the sessions and the source.
 ///
-/// It is told of packets and pictures and asked what to do next (`nextWork`). Times of the host and the item are
+/// It receives what is known of packets and pictures, and is asked what to do next (`nextWork`). Times of the host and the item are
 /// nanoseconds, times of frames are ticks of the stream.
 struct Playback<Picture> {
     struct Bounds {

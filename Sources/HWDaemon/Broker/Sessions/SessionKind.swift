@@ -129,7 +129,7 @@ extension SessionKind {
 }
 
 extension ProbeSnapshot {
-    /// The part that the choice of encoder depends on: with the paths of NVIDIA's cards, which tell why they do not encode.
+    /// The part that the choice of encoder depends on: with the paths of NVIDIA's cards, which say why they do not encode.
     fileprivate var forEncoding: ProbeSnapshot {
         var part = forChoice
         part.paths = paths.filter { path in

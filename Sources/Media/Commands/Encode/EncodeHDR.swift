@@ -65,7 +65,7 @@ final class EncodeHDR {
             track.declareHLGDolbyVision()
             if track.dolbyVision == nil { reason = "no level of Dolby Vision allows its size and rate" }
         } else {
-            reason = "only those of HLG can be made anew"
+            reason = "only those of HLG can be generated"
         }
     }
 

@@ -271,7 +271,7 @@ final class ContainerWriter: @unchecked Sendable {
     /// Gives libavformat a packet, or nil to have it write all that wait.
     ///
     /// A muxer refuses damaged packets, such as AAC without a valid header. A call may write several packets and ends with
-    /// the first that is refused, of any stream: whose they are, only `countLost` can tell.
+    /// the first that is refused, of any stream: whose they are, only `countLost` knows.
     /// - Returns: whether none was refused.
     @discardableResult
     private func interleave(_ packet: UnsafeMutablePointer<AVPacket>?) throws(MediaError) -> Bool {
