@@ -80,7 +80,7 @@ package final class SoundTrack: @unchecked Sendable {
     /// The most sound that waits for the recorder's thread, in seconds; what is more becomes silence.
     private static let greatestQueue = 60
     /// How long a source may send nothing before silence is written, in seconds.
-    private static let patience = 5.0
+    private static let maxLateness = 5.0
     /// How far silence stays behind the present, in seconds.
     private static let silenceDelay = 1.0
 
@@ -211,7 +211,7 @@ package final class SoundTrack: @unchecked Sendable {
     package func packets(now: UInt64) throws(MediaError) -> [WrittenPacket] {
         guard let (begin, hasEnded, lastArrival) = try take(isLast: false) else { return [] }
         let present = position(Int64(clamping: now), begin)
-        let isLate = Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.patience * Double(rate)
+        let isLate = Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.maxLateness * Double(rate)
         // A later buffer that would show the held ones' true times does not come.
         while isLate, let step = clock.next(isLast: true) { try perform(step, begin) }
         var packets = try encode(isLast: false)

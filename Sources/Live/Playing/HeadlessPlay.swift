@@ -11,7 +11,7 @@ package struct HeadlessPlay {
     private let clock = ManualClock()
 
     /// Longer than a daemon takes to replace a process that hangs.
-    private static let patience = Duration.seconds(120)
+    private static let pictureTimeout = Duration.seconds(120)
 
     package init(_ setup: PlaySetup) throws(CommandFailure) {
         self.setup = setup
@@ -30,7 +30,7 @@ package struct HeadlessPlay {
         var first: (refresh: Int, item: Int64)?
         while refreshes.time(refresh) < limit {
             clock.set(refreshes.time(refresh))
-            let answer = output.copyFrame(waiting: Self.patience)
+            let answer = output.copyFrame(waiting: Self.pictureTimeout)
             try setup.report(output.takeEvents())
             if answer.frame != nil {
                 if first == nil { first = (refresh, output.itemTime(forHostTime: clock.now)) }
@@ -60,7 +60,7 @@ package struct HeadlessPlay {
         case .afterEnd: return setup.arguments.rate > 0 || !hasBegun
         case .notDecodedYet, .seeking:
             throw CommandFailure(
-                .software, "\(setup.arguments.file): no picture came within \(Self.patience.components.seconds) s")
+                .software, "\(setup.arguments.file): no picture came within \(Self.pictureTimeout.components.seconds) s")
         }
     }
 

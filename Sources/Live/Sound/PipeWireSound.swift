@@ -83,7 +83,7 @@ private final class SoundEngine: @unchecked Sendable {
     /// How much of what is prepared can be left out by a start.
     private static let ahead = Int128(second) * 2 / 5
     /// How long a device may take to start.
-    private static let patience = second * 2
+    private static let deviceTimeout = second * 2
     /// How long the device is silent before what is prepared.
     private static let early = Int128(second) / 50
 
@@ -269,7 +269,7 @@ private final class SoundEngine: @unchecked Sendable {
         let now = Int64(clamping: MonotonicTime.now.nanoseconds)
         let wasHeard = hwd_sound_was_heard(output)
         content.withLock { content in
-            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.patience else {
+            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.deviceTimeout else {
                 return
             }
             content.hasReportedNoDevice = true

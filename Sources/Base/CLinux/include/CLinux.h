@@ -52,7 +52,7 @@ enum { CHWD_GROUP_INHERITED, CHWD_GROUP_OWN, CHWD_GROUP_SESSION };
 int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
               const int *targets, size_t count, int window, int group);
 char **chwd_environ(void);
-// Goes on in a child; the calling process exits with status 0.
+// Continues in a child; the calling process exits with status 0.
 int chwd_detach(void);
 int chwd_pidfd_open(pid_t pid);
 int chwd_pidfd_send_signal(int pidfd, int signal);
