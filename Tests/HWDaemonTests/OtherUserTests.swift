@@ -92,7 +92,7 @@ struct OtherUserTests {
     }
 
     @Test func servesAFifthUserBesideFourAtTheirLimits() throws {
-        // One in eight places is for users without a session: 2 of 18; the others are 16.
+        // One in eight slots is for users without a session: 2 of 18; the others are 16.
         let broker = try BrokerProcess(["--max-sessions", "18", "--max-sessions-per-user", "4"])
         chmod(broker.socket, 0o666)
         let four = try (60_001...60_004).map { try Holder(broker, user: $0, asking: 5) }

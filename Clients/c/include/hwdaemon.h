@@ -264,7 +264,7 @@ typedef struct hwd_compression_config {
     hwd_rational time_base;    /* seconds of one unit of pts and duration */
     int32_t timeout_ms;        /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification, *properties; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoEncoder": true} */
-    int32_t max_wait_ms;       /* for a place, where the daemon has none; 0: refused at once */
+    int32_t max_wait_ms;       /* for a slot, where the daemon has none; 0: refused at once */
 } hwd_compression_config;
 HWD_API int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *config, hwd_session **session);
 /* Opens the encoder now; HWD_EVENT_FORMAT follows. */
@@ -312,7 +312,7 @@ typedef struct hwd_decompression_config {
     uint32_t pixel_format; /* 0: the stream's own */
     int32_t timeout_ms;    /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification, *properties; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoDecoder": true} */
-    int32_t max_wait_ms;   /* for a place, as of a compression session */
+    int32_t max_wait_ms;   /* for a slot, as of a compression session */
 } hwd_decompression_config;
 HWD_API int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session);
 
@@ -357,7 +357,7 @@ typedef struct hwd_transfer_config {
     const char *options; /* JSON object (TransferOptions) or NULL: {"reference_white": 203, "effects": ["exposure:ev=1"]} */
     const char *device;  /* "auto" (NULL), "vulkan", "cpu", or a PCI address */
     int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
-    int32_t max_wait_ms; /* for a place, as of a compression session */
+    int32_t max_wait_ms; /* for a slot, as of a compression session */
     uint32_t target_width, target_height; /* of the converted frames; 0: width, height */
     const hwd_table *tables; /* that effects name by their numbers, after the tables in `options`; the feature effects.tables */
     uint32_t table_count, reserved;

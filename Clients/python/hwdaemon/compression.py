@@ -49,7 +49,7 @@ class CompressionSession(Session[CompressionLink]):
         - codec: "hevc" or "hevc-with-alpha", which is the default of YUVA.
         - hardware: True requires it, False excludes it, None prefers it.
         - specification: more members of encoder_specification, such as EncoderID.
-        - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
+        - max_wait: seconds to wait for a slot, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
         - properties: initial properties by VideoToolbox's names without prefix.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format, size or

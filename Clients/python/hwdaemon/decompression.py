@@ -45,7 +45,7 @@ class DecompressionSession(Session[DecompressionLink]):
           codes, for packets with start codes.
         - pixel_format: of the pictures; by default the stream's own. "ab4h" returns extended-linear half floats.
         - hardware: True requires it, False excludes it, None prefers it.
-        - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
+        - max_wait: seconds to wait for a slot, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
         - properties: initial properties, such as MaxTemporalLevel or DestinationColorPrimaries.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or time base.

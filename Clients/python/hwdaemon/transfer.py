@@ -41,7 +41,7 @@ class TransferSession(Session[TransferLink]):
           siting, alpha).
         - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
-        - max_wait: seconds to wait for a place, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
+        - max_wait: seconds to wait for a slot, 0 to 3600, in addition to `timeout`; with 0 a full daemon refuses at once.
         - added_tables: contents of .cube files, up to 64 MiB each, which effects name by their numbers after those of `tables`, such as
           "lut:table=0,space=pq"; they need the feature `effects.tables`.
         - options: the members of TransferOptions, such as reference_white, or effects: ["exposure:ev=1", "sepia"], which need

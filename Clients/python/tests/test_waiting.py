@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions that wait for a place."""
+"""Sessions that wait for a slot."""
 import threading
 import time
 import unittest

@@ -113,7 +113,7 @@ public enum CreateCompressionSession: ControlMethod {
         public var maxReorder: Int?
         /// The frames, where they differ in size from the coded pictures or a part of them is coded.
         public var source: Source?
-        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        /// Milliseconds to wait for a slot at most where a limit is reached; nil is refused at once.
         public var maxWaitMs: Int?
 
         /// Width and height of the frames that the client sends.

@@ -24,7 +24,7 @@ public enum CreateDecompressionSession: ControlMethod {
         public var frames: Int?
         /// The session whose process failed, and which this one continues.
         public var resumes: String?
-        /// Milliseconds to wait for a place at most where a limit is reached; nil is refused at once.
+        /// Milliseconds to wait for a slot at most where a limit is reached; nil is refused at once.
         public var maxWaitMs: Int?
 
         public init(

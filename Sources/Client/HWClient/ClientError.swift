@@ -22,8 +22,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// What may help if the work that ended with an error is begun again (`SessionPolicy.run`).
     package enum Remedy: Hashable, Sendable {
-        /// Waiting: the daemon had no place for another session of a program that has some.
-        case places
+        /// Waiting: the daemon had no slot for another session of a program that has some.
+        case slots
         /// Software, because hardware failed in a session of this kind.
         case software(SessionKind)
     }

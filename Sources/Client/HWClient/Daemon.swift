@@ -17,7 +17,7 @@ public final class Daemon: Sendable {
     public var isPrivate: Bool { process != nil }
 
     private let process: PrivateDaemon?
-    /// How its sessions wait for places.
+    /// How its sessions wait for slots.
     let policy: SessionPolicy
     /// Sessions that were created with this object and have not ended.
     let sessionCount = Atomic<Int>(0)

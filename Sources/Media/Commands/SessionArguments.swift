@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDTransport
 
-/// The options of all commands that create sessions: which others they give way to, and whether they wait for a place.
+/// The options of all commands that create sessions: which others they give way to, and whether they wait for a slot.
 struct SessionArguments: ParsableArguments {
     enum Priority: String, ExpressibleByArgument, CaseIterable { case normal, background }
 
@@ -16,7 +16,7 @@ struct SessionArguments: ParsableArguments {
 
     @Flag(
         help: """
-            Where the daemon has no place for a session, wait for one, up to an hour, instead of ending with status 75. The \
+            Where the daemon has no slot for a session, wait for one, up to an hour, instead of ending with status 75. The \
             user with the fewest sessions is first.
             """)
     var wait = false

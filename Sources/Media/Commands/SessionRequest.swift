@@ -9,7 +9,7 @@ enum SessionRequest {
     private static let waitMilliseconds = Atomic<Int>(0)
     private static let background = Atomic<Bool>(false)
 
-    /// How long a session may wait for a place.
+    /// How long a session may wait for a slot.
     static var wait: Duration {
         get { .milliseconds(waitMilliseconds.load(ordering: .relaxed)) }
         set { waitMilliseconds.store(Int(newValue / .milliseconds(1)), ordering: .relaxed) }
@@ -32,17 +32,17 @@ enum SessionRequest {
     /// The properties of every session.
     static var properties: [PropertyKey: PropertyValue] { isBackground ? [.priority: .string("background")] : [:] }
 
-    /// How the client library waits for places.
+    /// How the client library waits for slots.
     static var policy: SessionPolicy {
-        SessionPolicy(maxWait: wait) { Console.detail("waiting for a place: \($0.reason)") }
+        SessionPolicy(maxWait: wait) { Console.detail("waiting for a slot: \($0.reason)") }
     }
 
-    /// A daemon whose sessions wait for a place if that is wanted.
+    /// A daemon whose sessions wait for a slot if that is wanted.
     static func findDaemon() throws -> Daemon { try findDaemon(beginsAgain: false) }
 
     /// As `findDaemon()`.
     ///
-    /// - Parameter beginsAgain: whether work begins again that found no place for a further session.
+    /// - Parameter beginsAgain: whether work begins again that found no slot for a further session.
     static func findDaemon(beginsAgain: Bool) throws -> Daemon {
         var policy = policy
         policy.beginsAgain = beginsAgain

@@ -153,11 +153,11 @@ struct ReplayLogTests {
         #expect(refused.attempts == 1 && refused.error as? ClientError == encoder)
     }
 
-    @Test("Other errors end work, and so do missing places where nobody waits")
+    @Test("Other errors end work, and so do missing slots where nobody waits")
     func others() {
         let error = ClientError(.session(.videoEncoderMalfunction), "software failed")
-        let places = ClientError(.session(.videoEncoderNotAvailableNow), "no place").with(.places)
-        for error: any Error in [error, places, Unrelated()] {
+        let slots = ClientError(.session(.videoEncoderNotAvailableNow), "no slot").with(.slots)
+        for error: any Error in [error, slots, Unrelated()] {
             let run = Self.run(SessionPolicy(), [error])
             #expect(run.attempts == 1 && run.remedies == [] && run.error != nil)
         }

@@ -60,7 +60,7 @@ extension EndToEndFaults {
             #expect(try codec(fourth, server) == codecs.first)
         }
 
-        @Test("A call that requires hardware waits for a place on it")
+        @Test("A call that requires hardware waits for a slot on it")
         func waits() throws {
             let folder = try Scratch()
             let server = try daemon(["only"], in: folder)

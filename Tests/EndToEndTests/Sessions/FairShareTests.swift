@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// Which sessions give way to others, and those that wait for a place.
+    /// Which sessions give way to others, and those that wait for a slot.
     @Suite struct FairShares {
         /// The nice value and the scheduling class of a thread (proc(5)).
         struct Scheduling: Hashable {
@@ -72,7 +72,7 @@ extension EndToEnd {
             encoder.session.invalidate()
         }
 
-        @Test("hwctl waits for a place, as long as it may")
+        @Test("hwctl waits for a slot, as long as it may")
         func waits() throws {
             let server = try TestDaemon("--max-sessions", "1")
             let first = try Encoder(server.daemon, .yu12, width: 64, height: 64)
@@ -165,7 +165,7 @@ extension EndToEnd {
             let (run, calls) = try encode(refusals: 2, ["--wait"])
             #expect(run.status == 0, "\(run.errors)")
             #expect(calls == [Substring](repeating: queue == "queue" ? "True" : "False", count: 2))
-            #expect(run.errors.contains("waiting for a place: \(reason)"))
+            #expect(run.errors.contains("waiting for a slot: \(reason)"))
             #expect(try Probe(folder.path("out-2.mov")).decodingMessages() == "")
             // Shorter than any pause between two calls, and no wait at all.
             for (number, options) in [(98, ["--max-wait", "0.3"]), (99, [])] {

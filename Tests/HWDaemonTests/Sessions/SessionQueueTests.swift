@@ -7,7 +7,7 @@ import Testing
 
 @testable import HWDaemon
 
-@Suite("The queue of sessions that wait for a place")
+@Suite("The queue of sessions that wait for a slot")
 struct SessionQueueTests {
     private static func time(_ seconds: UInt64) -> MonotonicTime {
         MonotonicTime(nanoseconds: seconds * 1_000_000_000)
@@ -29,7 +29,7 @@ struct SessionQueueTests {
         }
         #expect(queue.inOrder([:]).map(\.work) == ["a1", "a2", "b1", "c1", "b2"])
         #expect(queue.inOrder([1: 3, 2: 1, 3: 2]).map(\.work) == ["b1", "b2", "c1", "a1", "a2"])
-        // Each session that starts counts for the next place.
+        // Each session that starts counts for the next slot.
         var counts: [UInt32: Int] = [1: 1]
         var order: [String] = []
         while let next = queue.inOrder(counts).first {

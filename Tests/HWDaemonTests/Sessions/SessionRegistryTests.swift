@@ -125,7 +125,7 @@ struct SessionRegistryTests {
         let past = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
         #expect(past.map(\.cause) == [.killed])
         #expect(past.first?.failure == .init(codecID: "gpu", isHardware: true, reason: "killed"))
-        registry.freePlace(of: "a")
+        registry.releaseReservation(of: "a")
         try registry.admit(uid: 1, now: Self.time(101))
         var next = Self.using("gpu", "c", uid: 1)
         (next.past, next.continues) = (past, "a")
@@ -157,7 +157,7 @@ struct SessionRegistryTests {
         registry.finish("a", Self.failed, now: Self.time(100))
         // Calls that are refused before a process starts.
         #expect(mayContinue() && mayContinue())
-        registry.freePlace(of: "a")
+        registry.releaseReservation(of: "a")
         var next = Self.session("b", uid: 1)
         next.continues = "a"
         registry.add(next)
@@ -213,7 +213,7 @@ struct SessionRegistryTests {
         try registry.admit(uid: 1, now: Self.time(110))
         registry.makeRoom(uid: 1, now: Self.time(101))
         try registry.admit(uid: 1, now: Self.time(101))
-        // Without its place it may continue as long as its result is kept, if there is room.
+        // Without its reservation it may continue as long as its result is kept, if there is room.
         #expect(throws: Refusal.self) {
             _ = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(160))
         }

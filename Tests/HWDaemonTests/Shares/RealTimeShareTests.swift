@@ -32,7 +32,7 @@ struct RealTimeShareTests {
     }
 
     @Test(arguments: [false, true])
-    func aSessionThatEndsReturnsItsPlace(_ hasEnded: Bool) {
+    func aSessionThatEndsReturnsItsShare(_ hasEnded: Bool) {
         var registry = Self.registry(1, [("a", 7), ("b", 7)])
         #expect(registry.takeRealTime("a", leaving: []) == nil)
         #expect(registry.takeRealTime("b", leaving: []) != nil)

@@ -11,7 +11,7 @@ import Testing
 final class BrokerParts {
     let context: BrokerContext
     let table: SessionTable
-    let places: SessionPlaces
+    let admission: SessionAdmission
     private(set) var clients: [TestClient] = []
 
     init(isPrivate: Bool = false, _ change: (inout Settings) -> Void = { _ in }) throws {
@@ -24,7 +24,7 @@ final class BrokerParts {
         logger.logLevel = .critical
         context = try BrokerContext(configuration, settings, logger: logger)
         table = SessionTable(context)
-        places = SessionPlaces(context, table) { ProbeKnowledge(records: [:]) }
+        admission = SessionAdmission(context, table) { ProbeKnowledge(records: [:]) }
     }
 
     /// The broker's end of a new client's connection; the client is the last of `clients`.

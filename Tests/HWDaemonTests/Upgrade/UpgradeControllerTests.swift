@@ -31,7 +31,7 @@ struct UpgradeControllerTests {
     init() throws {
         parts = try BrokerParts()
         upgrades = UpgradeController(
-            parts.context, parts.table, parts.places, manager: try ServiceManager(), host: host)
+            parts.context, parts.table, parts.admission, manager: try ServiceManager(), host: host)
     }
 
     private func handed(_ id: String) -> HandedSession {

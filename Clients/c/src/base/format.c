@@ -109,7 +109,7 @@ int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capaci
     const uint8_t *in = record;
     uint8_t *to = out;
     size_t at = 23, total = 0;
-    if (!in || !written) return hwdi_fail(-EINVAL, "hwd_parameter_sets needs a record and a place for the size");
+    if (!in || !written) return hwdi_fail(-EINVAL, "hwd_parameter_sets needs a record and a pointer for the size");
     *written = 0;
     // ISO/IEC 14496-15, 8.3.3.1.2: 22 bytes, numOfArrays, then arrays of NAL units with 2-byte lengths.
     if (size < 23 || in[0] != 1) return hwdi_fail(-EINVAL, "the record is no hvcC record");

@@ -22,7 +22,7 @@ static int make_daemon(char *address, int lifetime, hwd_daemon **out) {
 }
 
 int hwd_open(const char *address, uint32_t flags, hwd_daemon **daemon) {
-    if (!daemon) return hwdi_fail(-EINVAL, "hwd_open has no place for the daemon");
+    if (!daemon) return hwdi_fail(-EINVAL, "hwd_open has no pointer for the daemon");
     *daemon = NULL;
     if (flags & ~(uint32_t)HWD_OPEN_PRIVATE) return hwdi_fail(-EINVAL, "hwd_open has unknown flags");
     if (!address) {
@@ -67,7 +67,7 @@ const char *hwd_address(const hwd_daemon *daemon) { return daemon ? daemon->addr
 int hwd_is_private(const hwd_daemon *daemon) { return daemon && daemon->lifetime >= 0; }
 
 int hwd_call(hwd_daemon *daemon, const char *method, const char *parameters, int timeout_ms, char **reply) {
-    if (!daemon || !method || !reply) return hwdi_fail(-EINVAL, "hwd_call needs a daemon, a method and a place for the reply");
+    if (!daemon || !method || !reply) return hwdi_fail(-EINVAL, "hwd_call needs a daemon, a method and a pointer for the reply");
     *reply = NULL;
     json given, found;
     if (!parameters) parameters = "{}";

@@ -91,7 +91,7 @@ int hwdi_connect(const char *address, int64_t deadline) {
     if (fd < 0) return hwdi_fail_errno(errno, "socket");
     int result;
     do {
-        // connect(2) waits as long for a place in the listener's queue as for sending; a zero limit would be none.
+        // connect(2) waits as long for room in the listener's queue as for sending; a zero limit would be none.
         int left = hwdi_milliseconds_until(deadline);
         struct timeval limit = {left / 1000, left % 1000 * 1000};
         if (left == 0) limit.tv_usec = 1;

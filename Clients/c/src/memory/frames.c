@@ -56,7 +56,7 @@ static bool has_slot(hwd_session *session, void *context) {
 
 int hwd_acquire_frame(hwd_session *session, hwd_frame *frame, int timeout_ms) {
     hwd_frame made = {.size = sizeof made};
-    if (!frame) return hwdi_fail(-EINVAL, "hwd_acquire_frame has no place for the frame");
+    if (!frame) return hwdi_fail(-EINVAL, "hwd_acquire_frame has no pointer for the frame");
     int result = hwdi_enter(session, HWD_COMPRESSION);
     if (result < 0) return result;
     int64_t deadline = hwdi_until(session, timeout_ms);

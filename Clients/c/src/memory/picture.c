@@ -32,7 +32,7 @@ static void describe(const hwd_dmabuf *picture, picture_message *message) {
 
 int hwd_pool_import_dmabuf(const hwd_dmabuf *picture, hwd_pool **pool) {
     hwd_dmabuf given;
-    if (!pool) return hwdi_fail(-EINVAL, "hwd_pool_import_dmabuf has no place for the pool");
+    if (!pool) return hwdi_fail(-EINVAL, "hwd_pool_import_dmabuf has no pointer for the pool");
     *pool = NULL;
     int result = hwdi_take(&given, sizeof given, picture);
     if (result < 0 || (result = hwdi_check_size(given.width, given.height)) < 0) return result;

@@ -54,7 +54,7 @@ static size_t checked_size(int fd, uint64_t min_size, uint64_t max_size, const c
 }
 
 int hwd_pool_import(int fd, hwd_pool **pool) {
-    if (!pool) return hwdi_fail(-EINVAL, "hwd_pool_import has no place for the pool");
+    if (!pool) return hwdi_fail(-EINVAL, "hwd_pool_import has no pointer for the pool");
     *pool = NULL;
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (own < 0) return hwdi_fail_errno(errno, "the memory of a pool");

@@ -55,7 +55,7 @@ static int create_decoder(hwd_video_output *of) {
 }
 
 int hwd_output_open(hwd_daemon *daemon, const hwd_output_config *config, hwd_video_output **output) {
-    if (!daemon || !output) return hwdi_fail(-EINVAL, "an output needs a daemon and a place");
+    if (!daemon || !output) return hwdi_fail(-EINVAL, "an output needs a daemon and a pointer");
     *output = NULL;
     hwd_output_config given;
     int result = hwdi_take(&given, sizeof given, config);

@@ -55,7 +55,7 @@ void hwdi_push(hwd_session *session, item *added) {
 static bool has_event(hwd_session *session, void *context) { return (void)context, session->first; }
 
 int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
-    if (!event) return hwdi_fail(-EINVAL, "hwd_next_event has no place for the event");
+    if (!event) return hwdi_fail(-EINVAL, "hwd_next_event has no pointer for the event");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
     result = hwdi_pump(session, hwdi_until(session, timeout_ms), has_event, NULL);

@@ -162,7 +162,7 @@ static void add_notice(const char *notice, char **values, json object) {
 
 int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms, char **values) {
     json checked;
-    if (!values) return hwdi_fail(-EINVAL, "hwd_copy_properties has no place for the values");
+    if (!values) return hwdi_fail(-EINVAL, "hwd_copy_properties has no pointer for the values");
     *values = NULL;
     if (!names) names = "[]";
     if (!hwdi_json_check(names, strlen(names), &checked) || checked.at[0] != '[')

@@ -265,7 +265,7 @@ int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, const char 
 }
 
 int hwd_get_info(hwd_session *session, hwd_session_info *info) {
-    if (!session || !info) return hwdi_fail(-EINVAL, "hwd_get_info needs a session and a place for the information");
+    if (!session || !info) return hwdi_fail(-EINVAL, "hwd_get_info needs a session and a pointer for the information");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
     result = hwdi_return(info, &session->info, sizeof session->info);

@@ -21,7 +21,7 @@ static void add_image(text *call, const char *name, const hwd_image *image) {
 
 int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session) {
     hwd_transfer_config given;
-    if (!daemon || !session) return hwdi_fail(-EINVAL, "a session needs a daemon and a place");
+    if (!daemon || !session) return hwdi_fail(-EINVAL, "a session needs a daemon and a pointer");
     *session = NULL;
     int result = hwdi_take(&given, sizeof given, config);
     if (result < 0 || (result = hwdi_check_size(given.width, given.height)) < 0) return result;

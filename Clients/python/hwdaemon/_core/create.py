@@ -13,7 +13,7 @@ TimeBase = Union[Fraction, Tuple[int, int]]
 Properties = Optional[Mapping[str, Any]]
 
 MAX_TIME_BASE = (1 << 31) - 1
-#: Milliseconds for which a call may wait for a place.
+#: Milliseconds for which a call may wait for a slot.
 MAX_WAIT = 3_600_000
 #: The longest table of effects, in bytes.
 MAX_TABLE = 64 << 20
@@ -31,7 +31,7 @@ def _time_base(value: TimeBase) -> Dict[str, int]:
 
 
 def waiting(parameters: Dict[str, Any], max_wait: float) -> Dict[str, Any]:
-    """The parameters of a call that waits for a place, for at most `max_wait` seconds."""
+    """The parameters of a call that waits for a slot, for at most `max_wait` seconds."""
     if not 0 <= max_wait * 1000 <= MAX_WAIT:
         raise refused(f"max_wait is {max_wait:g} s, not 0 to {MAX_WAIT // 1000} s")
     milliseconds = math.ceil(max_wait * 1000)

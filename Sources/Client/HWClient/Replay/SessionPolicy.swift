@@ -3,13 +3,13 @@ internal import Glibc
 internal import HWDModel
 internal import HWDTransport
 
-/// How long a program's sessions wait for places, and when work that failed is begun again.
+/// How long a program's sessions wait for slots, and when work that failed is begun again.
 package struct SessionPolicy: Sendable {
-    /// How long a session may wait for a place; zero: not at all.
+    /// How long a session may wait for a slot; zero: not at all.
     package var maxWait: Duration
     /// Called with a refusal before the daemon is asked again.
     package var willAskAgain: @Sendable (ClientError) -> Void
-    /// Whether work that found no place for a further session begins again (`run`), so that such a session waits only briefly.
+    /// Whether work that found no slot for a further session begins again (`run`), so that such a session waits only briefly.
     package var beginsAgain = false
 
     package init(
@@ -18,7 +18,7 @@ package struct SessionPolicy: Sendable {
         (self.maxWait, self.willAskAgain) = (maxWait, willAskAgain)
     }
 
-    /// How long a program that has a session waits for a place for another before it begins again: if it waited longer, two
+    /// How long a program that has a session waits for a slot for another before it begins again: if it waited longer, two
     /// programs that each hold one could wait for each other.
     private static let maxWaitWithOthers = Duration.milliseconds(500)
     /// In seconds.
@@ -59,11 +59,11 @@ package struct SessionPolicy: Sendable {
                 let isPossible =
                     switch error.remedy {
                     case nil: false
-                    case .places: next < deadline
+                    case .slots: next < deadline
                     case .software(let kind): replaced.insert(kind).inserted
                     }
                 guard isPossible, let remedy = error.remedy, try mayRepeat(remedy, error) else { throw error }
-                if remedy == .places { next.sleep() }
+                if remedy == .slots { next.sleep() }
             }
         }
     }

@@ -8,7 +8,7 @@ internal import Synchronization
 protocol ResumingParameters {
     /// The session whose process failed, and which the new one continues.
     var resumes: String? { get set }
-    /// Milliseconds that the call may wait for a place.
+    /// Milliseconds that the call may wait for a slot.
     var maxWaitMs: Int? { get set }
     /// The number of frames of the session, by which the daemon chooses between GPU and CPU for their conversion; nil: unknown.
     var frames: Int? { get set }
@@ -81,7 +81,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
     /// Creates a session: the one place of the library that sends Create calls, be it the first one of a session or one that
     /// continues it.
     ///
-    /// The first one waits for a place as long as the daemon's policy says. A daemon that has no queue, no free connection or no
+    /// The first one waits for a slot as long as the daemon's policy says. A daemon that has no queue, no free connection or no
     /// free hardware is asked again.
     private static func create(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration, isFirst: Bool
@@ -115,7 +115,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
                 daemon.forgetFeatures()
                 do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
                     let mayHelp = isFirst && hasOthers && daemon.policy.beginsAgain
-                    throw mayHelp && error.exitStatus == .tryLater ? error.with(.places) : error
+                    throw mayHelp && error.exitStatus == .tryLater ? error.with(.slots) : error
                 }
             }
         }
@@ -164,7 +164,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
             next.sleep()
         }
         parameters.resumes = failed
-        // Its place is kept, and the app may hold another session meanwhile.
+        // Its slot is reserved, and the app may hold another session meanwhile.
         parameters.maxWaitMs = nil
         let next = try Self.create(daemon, parameters, timeout: timeout, isFirst: false)
         do throws(SystemError) {

@@ -17,7 +17,7 @@ final class ClientConnection {
 
     let peer: PeerCredentials
     private(set) var isClosed = false
-    /// How much longer its call may wait for a place, if it waited in the daemon before.
+    /// How much longer its call may wait for a slot, if it waited in the daemon before.
     private(set) var remainingWait: Duration?
 
     private let loop: EventLoop
@@ -116,7 +116,7 @@ final class ClientConnection {
 
     /// Serves a call that the daemon before has read.
     ///
-    /// - Parameter rest: how much longer it may wait for a place.
+    /// - Parameter rest: how much longer it may wait for a slot.
     func resume(_ call: String, waiting rest: Duration) {
         remainingWait = rest
         serve(Array(call.utf8))

@@ -10,7 +10,7 @@ struct Metrics {
     struct Present {
         var now: MonotonicTime
         var running: Int
-        /// Create calls that wait for a place.
+        /// Create calls that wait for a slot.
         var waiting = 0
         var connections: Int
         /// The work of the running sessions so far.
@@ -103,7 +103,7 @@ struct Metrics {
             "hwdaemon_uptime_seconds", unit: "seconds", "Time since the daemon's start.",
             Self.seconds(present.now.nanoseconds(since: started)))
         text.gauge("hwdaemon_sessions_running", "Sessions that are running.", present.running)
-        text.gauge("hwdaemon_sessions_waiting", "Sessions that wait for a place.", present.waiting)
+        text.gauge("hwdaemon_sessions_waiting", "Sessions that wait for a slot.", present.waiting)
         addLimits(present.limits.quota, to: &text)
         addMemory(present, to: &text)
         text.gauge(

@@ -61,7 +61,7 @@ extension Broker {
     /// The metrics' values at this moment.
     private var present: Metrics.Present {
         var present = sessions.present
-        present.waiting = places.waitingCount
+        present.waiting = admission.waitingCount
         (present.connections, present.refusedConnections) = connectionCounts
         return present
     }

@@ -133,7 +133,7 @@ extension Broker {
         probes.reconfigure()
         supervisor.spares.change()
         closeIdleConnections()
-        places.serve()
+        admission.serve()
         StandardErrorLog.setLevel(new.logLevel)
     }
 }

@@ -7,16 +7,16 @@ internal import Logging
 
 /// The broker: listens, authenticates callers, dispatches their calls, and ends with the sessions.
 ///
-/// Its parts do the rest: `SessionTable` knows the sessions, `SessionPlaces` has room for them, `SessionSupervisor` starts their
+/// Its parts do the rest: `SessionTable` knows the sessions, `SessionAdmission` has room for them, `SessionSupervisor` starts their
 /// processes, `ProbeService` knows the machine, and `UpgradeController` changes daemons. There is one thread and no blocking
 /// call, so that no client or worker can delay the others.
 final class Broker {
     let context: BrokerContext
     let sessions: SessionTable
-    let places: SessionPlaces
+    let admission: SessionAdmission
     let supervisor: SessionSupervisor
     let probes: ProbeService
-    private(set) lazy var upgrades = UpgradeController(context, sessions, places, manager: manager, host: self)
+    private(set) lazy var upgrades = UpgradeController(context, sessions, admission, manager: manager, host: self)
     let manager: ServiceManager
     let signals: SignalFD
     var loop: EventLoop { context.loop }
@@ -40,8 +40,8 @@ final class Broker {
         context = try BrokerContext(configuration, settings, logger: logger)
         sessions = SessionTable(context)
         probes = ProbeService(context)
-        places = SessionPlaces(context, sessions) { [prober = probes.prober] in prober.knowledge }
-        supervisor = SessionSupervisor(context, sessions, places, probes.prober)
+        admission = SessionAdmission(context, sessions) { [prober = probes.prober] in prober.knowledge }
+        supervisor = SessionSupervisor(context, sessions, admission, probes.prober)
         lifetime = try LifetimeWatch(configuration.lifetime, loop: context.loop)
         let file: OwnedFD
         switch configuration.endpoint {
@@ -115,7 +115,7 @@ final class Broker {
     private func forget(_ connection: ClientConnection) {
         connections[ObjectIdentifier(connection)] = nil
         listener?.connectionClosed(uid: connection.peer.uid)
-        places.stopWaiting(connection)
+        admission.stopWaiting(connection)
         sessions.stopWaiting(connection)
     }
 
@@ -173,12 +173,12 @@ extension Broker: UpgradeHost {
 
     func refuseWaiting() {
         probes.stop()
-        places.refuseAll()
+        admission.refuseAll()
     }
 
     func placesAreFree() {
         reportStatus()
-        places.serve()
+        admission.serve()
     }
 
     /// Sends the service manager the status that `systemctl status` shows.

@@ -17,7 +17,7 @@ struct CreateCall {
     var hardwareRequirement = HardwareRequirement.none
     /// The session that this one continues.
     var resumes: String?
-    /// How long the call may wait for a place.
+    /// How long the call may wait for a slot.
     var maxWait = Duration.zero
     /// As far as the call declares it.
     var priority = SessionPriority.normal

@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDPolicy
 internal import HWDWire
 
-/// A Create call whose session may start as soon as there is a place for it.
+/// A Create call whose session may start as soon as there is a slot for it.
 struct CreateRequest {
     var call: CreateCall
     var snapshot: ProbeSnapshot

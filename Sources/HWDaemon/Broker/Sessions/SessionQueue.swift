@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDTransport
 
-/// Create calls that wait for a place: a pure value, to which times are passed in.
+/// Create calls that wait for a slot: a pure value, to which times are passed in.
 ///
 /// The user with the fewest sessions is first, and of one user's calls the one that came first.
 struct SessionQueue<Work> {

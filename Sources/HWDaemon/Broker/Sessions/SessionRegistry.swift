@@ -68,14 +68,14 @@ struct SessionRegistry {
         var isContinued: Bool
     }
 
-    /// The number of each user's sessions, with the places that are kept.
+    /// The number of each user's sessions, with the reservations.
     func counts(now: MonotonicTime) -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         for session in present(now) { counts[session.uid, default: 0] += 1 }
         return counts
     }
 
-    /// What sessions do on hardware, and what those did whose places are kept.
+    /// What sessions do on hardware, and what those did that have a reservation.
     func hardwareUses(now: MonotonicTime) -> [GPULoad.Use] {
         present(now).compactMap { session in
             guard session.kind != .transfer, let codecID = session.codecID ?? session.expectedCodecID else {
@@ -85,17 +85,17 @@ struct SessionRegistry {
         }
     }
 
-    /// The running sessions, and those whose places are kept.
+    /// The running sessions, and those that have a reservation.
     private func present(_ now: MonotonicTime) -> [Running] {
-        Array(running.values) + ended.filter { keepsPlace($0, now) }.map(\.session)
+        Array(running.values) + ended.filter { isReserved($0, now) }.map(\.session)
     }
 
     private struct Ended {
         var session: Running
         var end: SessionEnd
         var at: MonotonicTime
-        /// Whether another session may take its place among the user's.
-        var keepsPlace: Bool
+        /// Whether its slot is reserved for the session that continues it.
+        var isReserved: Bool
         var isContinued = false
         var id: String { session.id }
         var uid: UInt32 { session.uid }
@@ -164,25 +164,25 @@ struct SessionRegistry {
         return nil
     }
 
-    /// Whether a session that failed still counts, so that one that continues it finds its place.
-    private func keepsPlace(_ ended: Ended, _ now: MonotonicTime) -> Bool {
-        ended.keepsPlace && now < ended.at + .seconds(RestartPolicy.reservationSeconds)
+    /// Whether a session that failed still counts, so that one that continues it finds a slot.
+    private func isReserved(_ ended: Ended, _ now: MonotonicTime) -> Bool {
+        ended.isReserved && now < ended.at + .seconds(RestartPolicy.reservationSeconds)
     }
 
-    /// Gives up the user's kept places, the oldest first, as long as another session, of `memory` bytes, is not admitted: places
+    /// Gives up the user's reservations, the oldest first, as long as another session, of `memory` bytes, is not admitted: places
     /// are the user's to spend.
     mutating func makeRoom(uid: UInt32, memory: UInt64 = 0, now: MonotonicTime) {
-        while let oldest = ended.firstIndex(where: { $0.uid == uid && keepsPlace($0, now) }) {
+        while let oldest = ended.firstIndex(where: { $0.uid == uid && isReserved($0, now) }) {
             do throws(Refusal) { return try admit(uid: uid, memory: memory, now: now) } catch {
-                ended[oldest].keepsPlace = false
+                ended[oldest].isReserved = false
             }
         }
     }
 
-    /// Frees the place of a session that failed, for the one that continues it.
-    mutating func freePlace(of id: String) {
+    /// Releases the slot of a session that failed, for the one that continues it.
+    mutating func releaseReservation(of id: String) {
         guard let index = ended.lastIndex(where: { $0.id == id }) else { return }
-        ended[index].keepsPlace = false
+        ended[index].isReserved = false
     }
 
     /// The processes that failed under a session, for one that continues it.
@@ -217,7 +217,7 @@ struct SessionRegistry {
         guard let continued = running[id]?.continues else { return }
         running[id]?.continues = nil
         guard let index = ended.lastIndex(where: { $0.id == continued }) else { return }
-        ended[index].keepsPlace = ended[index].end.isResumable
+        ended[index].isReserved = ended[index].end.isResumable
     }
 
     /// Sessions other than one that failed which use an encoder, decoder or converter, or failed with it within the last
@@ -225,7 +225,7 @@ struct SessionRegistry {
     func neighbors(of id: String, on codecID: String, now: MonotonicTime) -> Int {
         running.values.count(where: { $0.codecID == codecID })
             + ended.count(where: {
-                $0.keepsPlace && $0.id != id && $0.session.codecID == codecID && now < $0.at + .seconds(1)
+                $0.isReserved && $0.id != id && $0.session.codecID == codecID && now < $0.at + .seconds(1)
             })
     }
 
@@ -264,7 +264,7 @@ struct SessionRegistry {
         return (decision, refusal)
     }
 
-    /// The memory that a session, its user's others and those of other users have; a kept place keeps its memory.
+    /// The memory that a session, its user's others and those of other users have; a reservation includes its memory.
     private func usage(of session: Running?, uid: UInt32, now: MonotonicTime) -> MemoryQuota.Usage {
         var usage = MemoryQuota.Usage(session: session?.memory ?? 0)
         for other in present(now) where other.id != session?.id {
@@ -291,8 +291,8 @@ struct SessionRegistry {
         {
             ended.remove(at: oldest)
         }
-        let keepsPlace = end.isResumable && session.codecID != nil
-        ended.append(Ended(session: session, end: end, at: now, keepsPlace: keepsPlace))
+        let isReserved = end.isResumable && session.codecID != nil
+        ended.append(Ended(session: session, end: end, at: now, isReserved: isReserved))
         return session
     }
 
@@ -308,7 +308,7 @@ struct SessionRegistry {
         running[result.session.id] = result.session
         finish(result.session.id, result.end, now: result.at)
         if result.isContinued, let last = ended.indices.last {
-            (ended[last].isContinued, ended[last].keepsPlace) = (true, false)
+            (ended[last].isContinued, ended[last].isReserved) = (true, false)
         }
     }
 

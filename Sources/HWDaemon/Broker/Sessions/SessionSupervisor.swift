@@ -10,7 +10,7 @@ internal import Logging
 final class SessionSupervisor {
     private let context: BrokerContext
     private let table: SessionTable
-    private let places: SessionPlaces
+    private let admission: SessionAdmission
     private let prober: Prober
     private let outputs: OutputChecks
     /// The processes that wait for sessions.
@@ -21,12 +21,12 @@ final class SessionSupervisor {
     /// Called when a session has ended, before those that wait for its result get it.
     var hasEnded: () -> Void = {}
 
-    init(_ context: BrokerContext, _ table: SessionTable, _ places: SessionPlaces, _ prober: Prober) {
-        (self.context, self.table, self.places, self.prober) = (context, table, places, prober)
+    init(_ context: BrokerContext, _ table: SessionTable, _ admission: SessionAdmission, _ prober: Prober) {
+        (self.context, self.table, self.admission, self.prober) = (context, table, admission, prober)
         outputs = OutputChecks(context, table)
         spares = Spares(context)
-        places.start = { [weak self] in self?.start($0, mayWait: false) }
-        places.refuse = { [weak self] in self?.refuse($0, $1) }
+        admission.start = { [weak self] in self?.start($0, mayWait: false) }
+        admission.refuse = { [weak self] in self?.refuse($0, $1) }
     }
 
     // MARK: - Create calls
@@ -83,9 +83,9 @@ final class SessionSupervisor {
 
     /// Starts the session of a call, or refuses it.
     ///
-    /// - Parameter mayWait: whether it may wait for a place; calls that have waited longer come first.
+    /// - Parameter mayWait: whether it may wait for a slot; calls that have waited longer come first.
     private func start(_ request: CreateRequest, mayWait: Bool) {
-        if mayWait { places.serve() }
+        if mayWait { admission.serve() }
         let (call, connection) = (request.call, request.connection)
         let id = Self.newID()
         let log = context.logger(of: id, call.facts, uid: connection.peer.uid)
@@ -107,7 +107,7 @@ final class SessionSupervisor {
             // From here on only the worker holds the connection, so its death is the client's end of file.
             connection.close()
         } catch {
-            if mayWait, places.wait(request, because: error, log) { return }
+            if mayWait, admission.wait(request, because: error, log) { return }
             refuse(error, call.kind, connection, log)
         }
     }
@@ -116,15 +116,15 @@ final class SessionSupervisor {
         _ request: CreateRequest, _ id: String, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let (call, restart, before) = (request.call, request.restart, table.registry)
-        let (memory, slots) = try places.check(request)
+        let (memory, slots) = try admission.check(request)
         table.setSlots(slots)
         var start = workerStart(id, call, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
         start.realTime = table.decideRealTime(call, uid: request.connection.peer.uid)
         start.notices = (restart?.notices(call.kind) ?? []) + [start.realTime?.refusal].compactMap(\.self)
         start.firstCodecID = restart?.past.first?.failure.codecID
-        if call.hardwareRequirement != .none { start.loads = places.loads(on: request.snapshot) }
-        let expected = places.expectedHardware(call, request.snapshot, previous: start.firstCodecID)
+        if call.hardwareRequirement != .none { start.loads = admission.loads(on: request.snapshot) }
+        let expected = admission.expectedHardware(call, request.snapshot, previous: start.firstCodecID)
         let worker: SessionWorker
         do throws(Refusal) {
             worker = try startWorker(

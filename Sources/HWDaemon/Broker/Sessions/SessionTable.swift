@@ -38,7 +38,7 @@ final class SessionTable {
 
     // MARK: - Sessions of this daemon
 
-    /// Replaces the registry: by the one that `SessionPlaces.check` returned, or, where the session's process did not start, by
+    /// Replaces the registry: by the one that `SessionAdmission.check` returned, or, where the session's process did not start, by
     /// the one before.
     func setSlots(_ registry: SessionRegistry) { self.registry = registry }
 

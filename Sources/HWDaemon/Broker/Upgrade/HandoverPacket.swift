@@ -16,7 +16,7 @@ enum HandoverPacket: Codable {
     case sessions([HandedSession])
     /// A connection without a session, which the packet carries.
     case connection
-    /// A connection, which the packet carries, with a Create call that may wait this much longer for a place.
+    /// A connection, which the packet carries, with a Create call that may wait this much longer for a slot.
     case call(String, milliseconds: Int)
     /// The daemon before shall end its sessions: within its DrainTimeout, or now.
     case stop(now: Bool)

@@ -41,7 +41,7 @@ final class UpgradeController {
 
     private let context: BrokerContext
     private let table: SessionTable
-    private let places: SessionPlaces
+    private let admission: SessionAdmission
     private let manager: ServiceManager
     private unowned let host: any UpgradeHost
     /// The daemon that replaces this one.
@@ -54,10 +54,10 @@ final class UpgradeController {
     private var predecessor: Predecessor?
 
     init(
-        _ context: BrokerContext, _ table: SessionTable, _ places: SessionPlaces, manager: ServiceManager,
+        _ context: BrokerContext, _ table: SessionTable, _ admission: SessionAdmission, manager: ServiceManager,
         host: any UpgradeHost
     ) {
-        (self.context, self.table, self.places) = (context, table, places)
+        (self.context, self.table, self.admission) = (context, table, admission)
         (self.manager, self.host) = (manager, host)
     }
 
@@ -153,7 +153,7 @@ final class UpgradeController {
         }
     }
 
-    /// Hands connections over as soon as no call is open on them, or one that waits for a place.
+    /// Hands connections over as soon as no call is open on them, or one that waits for a slot.
     private func handConnectionsOver(withCalls takesCalls: Bool) {
         guard context.phase == .relieved else { return }
         for connection in host.openConnections where connection.isIdle {
@@ -169,7 +169,7 @@ final class UpgradeController {
     }
 
     private func handCallsOver() {
-        places.move { request, rest in
+        admission.move { request, rest in
             let packet = HandoverPacket.call(
                 String(decoding: request.call.text, as: UTF8.self),
                 milliseconds: Int(max(rest, .zero) / .milliseconds(1)))

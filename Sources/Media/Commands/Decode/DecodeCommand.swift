@@ -149,8 +149,8 @@ struct DecodeCommand: ParsableCommand {
     ) throws -> DecodeJob? {
         guard job.request.canRepeat else { return nil }
         switch remedy {
-        case .places:
-            Console.detail("waiting for places of all sessions: \(error.reason)")
+        case .slots:
+            Console.detail("waiting for slots of all sessions: \(error.reason)")
             return DecodeJob(job.request)
         case .software(.decompression) where hardware == .prefer:
             Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")

@@ -79,7 +79,7 @@ struct EncodePlan {
     }
 
     /// Encodes, and begins again where the error's remedy allows it: in software where hardware that was not required failed in a
-    /// session that no other process continues, or once there are places for all sessions.
+    /// session that no other process continues, or once there are slots for all sessions.
     private func encode(_ request: EncodeJob.Request, _ interruption: Interruption) throws {
         var request = request
         try SessionRequest.policy.run(
@@ -98,7 +98,7 @@ struct EncodePlan {
     ) throws -> Bool {
         guard request.canRepeat else { return false }
         switch remedy {
-        case .places: Console.detail("waiting for places of all sessions: \(error.reason)")
+        case .slots: Console.detail("waiting for slots of all sessions: \(error.reason)")
         case .software(.decompression):
             Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
             request.parameters.allowsHardwareDecoder = false

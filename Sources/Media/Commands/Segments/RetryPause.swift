@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDTransport
 
-/// When `hwctl encode --parallel` starts processes again after one asked for another try, because the daemon had no place for
+/// When `hwctl encode --parallel` starts processes again after one asked for another try, because the daemon had no slot for
 /// its sessions, say.
 struct RetryPause {
     private static let (shortest, longest) = (Duration.seconds(1), Duration.seconds(30))
@@ -20,7 +20,7 @@ struct RetryPause {
 
     /// Begins a pause, longer than the one before, unless processes may not be tried again: then false.
     ///
-    /// - Parameter alone: whether no other process of the job runs, which would leave its place when it ends.
+    /// - Parameter alone: whether no other process of the job runs, which would leave its slot when it ends.
     mutating func begin(alone: Bool, at time: MonotonicTime = .now) -> Bool {
         if alone { failures += 1 }
         guard failures < Self.maxFailures, pauses < Self.maxPauses else { return false }
@@ -32,6 +32,6 @@ struct RetryPause {
         return true
     }
 
-    /// A process succeeded, and its place is free.
+    /// A process succeeded, and its slot is free.
     mutating func reset() { self = RetryPause() }
 }

@@ -5,9 +5,9 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// Decides which Create calls get a place among the sessions and on the GPUs, and keeps those that wait for one.
-final class SessionPlaces {
-    /// How often the calls that wait are looked at: places that are kept for failed sessions expire without an event.
+/// Admits Create calls by the limits of sessions, memory and GPUs, and keeps those that wait for a slot.
+final class SessionAdmission {
+    /// How often the calls that wait are looked at: reservations of failed sessions expire without an event.
     private static let queueInterval = Duration.seconds(1)
 
     private let context: BrokerContext
@@ -15,7 +15,7 @@ final class SessionPlaces {
     private let knowledge: () -> ProbeKnowledge
     private var queue = SessionQueue<CreateRequest>()
     private var timer: EventLoop.Timer?
-    /// Starts the session of a call that has waited, which has a place now.
+    /// Starts the session of a call that has waited, which has a slot now.
     var start: (CreateRequest) -> Void = { _ in }
     /// Refuses a call that has waited.
     var refuse: (CreateRequest, Refusal) -> Void = { _, _ in }
@@ -30,7 +30,7 @@ final class SessionPlaces {
 
     /// Checks that a session may start; changes nothing.
     ///
-    /// - Returns: its memory, and the registry without the places that were kept for failed sessions and that it takes; the
+    /// - Returns: its memory, and the registry without the reservations of failed sessions that it takes; the
     ///   caller stores that when the session starts.
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     @discardableResult
@@ -41,7 +41,7 @@ final class SessionPlaces {
         var asked = table.registry
         if let restart = request.restart {
             try asked.requireNotContinued(restart.session)
-            asked.freePlace(of: restart.session)
+            asked.releaseReservation(of: restart.session)
         }
         asked.makeRoom(uid: uid, memory: memory.initial, now: .now)
         try asked.admit(uid: uid, memory: memory.initial)
@@ -114,10 +114,10 @@ final class SessionPlaces {
         return true
     }
 
-    /// Starts the sessions that wait as far as there are places, and refuses those that have waited for too long.
+    /// Starts the sessions that wait as far as there are slots, and refuses those that have waited for too long.
     func serve() {
         guard !queue.entries.isEmpty, !context.isStopping else { return }
-        while let next = nextWithPlace() {
+        while let next = nextWithSlot() {
             queue.remove(next.number)
             var request = next.work
             // The machine may have changed meanwhile.
@@ -131,8 +131,8 @@ final class SessionPlaces {
         schedule()
     }
 
-    /// The first call in order that has a place; a call that has none does not hold up those behind it.
-    private func nextWithPlace() -> SessionQueue<CreateRequest>.Entry? {
+    /// The first call in order that has a slot; a call that has none does not hold up those behind it.
+    private func nextWithSlot() -> SessionQueue<CreateRequest>.Entry? {
         for entry in queue.inOrder(table.registry.counts(now: .now)) {
             do throws(Refusal) {
                 try check(entry.work)
@@ -164,7 +164,7 @@ final class SessionPlaces {
                 queue.remove(entry.number)
                 entry.work.connection.close()
             case .full: return
-            // It waits here for a place.
+            // It waits here for a slot.
             case .failed: continue
             }
         }
