@@ -16,27 +16,27 @@ struct WrongPictureRuleTests {
     @Test("A picture below 15 dB is wrong from the first on")
     func floor() {
         var quality = WrongPictureRule()
-        #expect(quality.judge(15) == nil)
-        #expect(quality.judge(14.9)?.contains("14.9 dB") == true)
+        #expect(quality.check(15) == nil)
+        #expect(quality.check(14.9)?.contains("14.9 dB") == true)
     }
 
     @Test("So is one 15 dB below the median, once there are eight; wrong ones do not count")
     func median() {
         var early = WrongPictureRule()
-        for value in [50.0, 20, 50, 50, 50, 50, 50] { #expect(early.judge(value) == nil) }
-        // The second one is judged again.
-        #expect(early.judge(50)?.contains("20.0 dB") == true)
+        for value in [50.0, 20, 50, 50, 50, 50, 50] { #expect(early.check(value) == nil) }
+        // The second one is checked again.
+        #expect(early.check(50)?.contains("20.0 dB") == true)
         var quality = WrongPictureRule()
-        for value in [34.0, 35, 36, 37, 38, 36, 35, 37] { #expect(quality.judge(value) == nil) }
-        for _ in 0..<20 { #expect(quality.judge(21) != nil) }
-        #expect(quality.judge(21.1) == nil)
+        for value in [34.0, 35, 36, 37, 38, 36, 35, 37] { #expect(quality.check(value) == nil) }
+        for _ in 0..<20 { #expect(quality.check(21) != nil) }
+        #expect(quality.check(21.1) == nil)
     }
 
     @Test("Black pictures and titles, which are nearly equal, do not make usual ones wrong")
     func blackPictures() {
         var quality = WrongPictureRule()
-        for _ in 0..<200 { #expect(quality.judge(WrongPictureRule.equal) == nil) }
-        #expect(quality.judge(30) == nil)
-        #expect(quality.judge(25) != nil)
+        for _ in 0..<200 { #expect(quality.check(WrongPictureRule.equal) == nil) }
+        #expect(quality.check(30) == nil)
+        #expect(quality.check(25) != nil)
     }
 }

@@ -6,22 +6,24 @@ import Testing
 @testable import HWDProbing
 
 /// libavcodec's software decoders.
-private struct SoftwareJudge: StreamJudge {
+private struct SoftwareReference: ReferenceCodec {
     /// Changes what is decoded.
-    var change: @Sendable (JudgedPicture) -> [JudgedPicture] = { [$0] }
+    var change: @Sendable (DecodedTrialPicture) -> [DecodedTrialPicture] = { [$0] }
     var name: String { "libavcodec" }
     var isAvailable: Bool { true }
 
-    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture] {
+    func decode(_ stream: CodedStream, node: String?) throws(ReferenceCodecError) -> [DecodedTrialPicture] {
         do throws(LibAVError) {
             let decoder = try ReferenceDecoder(codec: stream.codec, record: stream.record)
             var pictures: [DecodedPicture] = []
             for unit in stream.units { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
             return pictures.flatMap {
-                change(JudgedPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes))
+                change(
+                    DecodedTrialPicture(
+                        width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes))
             }
-        } catch { throw JudgeError(error.description) }
+        } catch { throw ReferenceCodecError(error.description) }
     }
 }
 
@@ -34,7 +36,9 @@ struct TrialPictureTests {
                 "h264 8", "vp9 8", "vp9 10", "av1 8", "av1 10",
             ])
         for picture in TrialPictures.all {
-            #expect(picture.decode(node: "", judge: SoftwareJudge()) == nil, "\(picture.codec) \(picture.bitDepth)")
+            #expect(
+                picture.decode(node: "", reference: SoftwareReference()) == nil,
+                "\(picture.codec) \(picture.bitDepth)")
             #expect(TrialPictures.picture(picture.codec, bitDepth: picture.bitDepth) == picture)
         }
         #expect(TrialPictures.picture("h264", bitDepth: 10) == nil)
@@ -43,18 +47,18 @@ struct TrialPictureTests {
     /// One sample that differs by one is found, and so are pictures of another kind.
     @Test func wrongPicturesAreFound() throws {
         let picture = try #require(TrialPictures.picture("vp9", bitDepth: 10))
-        func reason(_ change: @escaping @Sendable (JudgedPicture) -> [JudgedPicture]) -> String {
-            picture.decode(node: "", judge: SoftwareJudge(change: change))?.reason ?? ""
+        func reason(_ change: @escaping @Sendable (DecodedTrialPicture) -> [DecodedTrialPicture]) -> String {
+            picture.decode(node: "", reference: SoftwareReference(change: change))?.reason ?? ""
         }
         let one = reason { found in
             var planes = found.planes
             planes[2][planes[2].count - 1] ^= 1
-            return [JudgedPicture(width: found.width, height: found.height, bitDepth: 10, planes: planes)]
+            return [DecodedTrialPicture(width: found.width, height: found.height, bitDepth: 10, planes: planes)]
         }
         #expect(one.contains("differs"))
         #expect(reason { _ in [] }.contains("0 came back") && reason { [$0, $0] }.contains("2 came back"))
         let coarse = reason {
-            [JudgedPicture(width: $0.width, height: $0.height, bitDepth: 8, planes: $0.planes)]
+            [DecodedTrialPicture(width: $0.width, height: $0.height, bitDepth: 8, planes: $0.planes)]
         }
         #expect(coarse.contains("8 bits"))
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HWDX265
 
-/// ReferenceBufferCount, SpatialAdaptiveQPLevel and CalculateMeanSquaredError, judged by ffmpeg.
+/// ReferenceBufferCount, SpatialAdaptiveQPLevel and CalculateMeanSquaredError, checked by ffmpeg.
 @Suite struct CodingToolTests {
     private func file(_ name: String, _ bytes: [UInt8]) throws -> URL {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())-\(name)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A daemon for the tests, a worker that they play, and FFmpeg as the judge of streams."""
+"""A daemon for the tests, a worker that they play, and FFmpeg as the reference decoder."""
 from __future__ import annotations
 
 import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The three kinds of sessions against a daemon, with FFmpeg as the judge."""
+"""The three kinds of sessions against a daemon, with FFmpeg as the reference decoder."""
 import os
 import queue
 import select

@@ -22,7 +22,7 @@ public struct CodecPath: Hashable, Codable, Sendable {
     public var driver: String
     /// Whether the driver or library reports support.
     public var claimed: Bool
-    /// Whether frames were coded and judged correct.
+    /// Whether frames were coded and found correct.
     public var verified: Bool
     /// Why it is not verified; nil when it is.
     public var reason: String?

@@ -21,7 +21,7 @@ public struct DecoderDescription: Hashable, Codable, Sendable {
     public var maxWidth: Int?
     /// The largest height in luma samples; nil where none is known.
     public var maxHeight: Int?
-    /// Whether its pictures were judged correct; always in software.
+    /// Whether its pictures were found correct; always in software.
     public var verified = true
     /// Why it is not verified; nil when it is.
     public var reason: String?

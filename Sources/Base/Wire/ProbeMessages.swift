@@ -86,7 +86,7 @@ public struct ProbeAnswer: Codable, Sendable {
     public var hardware: [HardwareEncoder]
     /// Names of paths that are claimed but not verified yet.
     public var untried: [String]
-    /// Whether the answer is complete although no decoder was loaded to judge streams.
+    /// Whether the answer is complete although no decoder was loaded to check streams.
     public var isWhole: Bool
     /// The files that the answer depends on; empty where they are not known.
     public var files: [FileStamp]
@@ -180,8 +180,8 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// The library that judged the coded frames, and the state of its file.
-    public struct Judge: Codable, Hashable, Sendable {
+    /// The library that decoded the coded frames, and the state of its file.
+    public struct Reference: Codable, Hashable, Sendable {
         /// The library with its version.
         public var name: String
         /// The path it was loaded from; empty when unknown.
@@ -199,22 +199,28 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
     /// The results worth storing; nil when there are none.
     public var lasting: ProbeRecord? {
         let left = results.filter { $0.passing == nil }
-        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
+        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, reference: reference)
     }
 
     /// The verified results; nil when there are none.
     public var successes: ProbeRecord? {
         let left = results.filter(\.verified)
-        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
+        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, reference: reference)
     }
 
     public var key: Key
     public var results: [Result]
-    public var judge: Judge?
+    public var reference: Reference?
 
-    public init(key: Key, results: [Result], judge: Judge? = nil) {
+    private enum CodingKeys: String, CodingKey {
+        case key, results
+        // Its name in the records that earlier versions have stored.
+        case reference = "judge"
+    }
+
+    public init(key: Key, results: [Result], reference: Reference? = nil) {
         self.key = key
         self.results = results
-        self.judge = judge
+        self.reference = reference
     }
 }

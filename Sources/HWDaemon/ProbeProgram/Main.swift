@@ -4,5 +4,5 @@ internal import HWDProbing
 /// `hwdaemon-probe`: lists what drivers claim, without loading the libraries that only verification needs.
 @main
 struct ProbeWorkerMain {
-    static func main() { ProbeProcess.run(judge: nil) }
+    static func main() { ProbeProcess.run(reference: nil) }
 }

@@ -39,7 +39,7 @@ struct HardwareProbe {
     /// The drivers that were found before the sandbox closed.
     let drivers: DriverFiles
     /// Decodes what was encoded; without one, nothing is verified.
-    let judge: (any StreamJudge)?
+    let reference: (any ReferenceCodec)?
     /// Called before each trial, which the driver may not survive.
     let report: (ProbeReport) -> Void
 
@@ -50,9 +50,9 @@ struct HardwareProbe {
             guard let claims = isCard ? cardClaims(&node) : try claims(&node) else {
                 return ProbeAnswer(node: node.description, refused: isCard ? drivers.refused(of: .nvdec) : [])
             }
-            var verifier = Verifier(request, key: key(node, claims), judge: judge)
+            var verifier = Verifier(request, key: key(node, claims), reference: reference)
             var answer = verify(claims.candidates, &node, &verifier)
-            answer.files = claims.files + (verifier.judgeFile.map { [FileStamp(now: $0)] } ?? [])
+            answer.files = claims.files + (verifier.referenceFile.map { [FileStamp(now: $0)] } ?? [])
             return answer
         } catch {
             let name = Environment.value("LIBVA_DRIVER_NAME")
@@ -105,7 +105,7 @@ struct HardwareProbe {
     private func claims(_ node: inout DeviceNode) throws(VAError) -> Claims? {
         guard let display = try node.startDriver() else { return nil }
         // Unloading a driver and its libraries takes milliseconds.
-        if judge == nil { _ = Unmanaged.passRetained(display) }
+        if reference == nil { _ = Unmanaged.passRetained(display) }
         let profiles = try display.profiles()
         var candidates: [Candidate] = []
         for entry in catalogue.capabilities.paths where entry.enabled {
@@ -231,7 +231,7 @@ struct HardwareProbe {
             node: node.description, encoders: Self.encoder(encoders, node.description).map { [$0] } ?? [],
             paths: paths, record: verifier.record,
             hardware: Self.hardwareEncoder(encoders, node.description).map { [$0] } ?? [],
-            untried: verifier.untried, isWhole: judge != nil || verifier.untried.isEmpty,
+            untried: verifier.untried, isWhole: reference != nil || verifier.untried.isEmpty,
             quirks: catalogue.capabilities.descriptions(of: paths))
     }
 
@@ -243,14 +243,14 @@ struct HardwareProbe {
     private func trial(
         _ entry: Capabilities.Path, _ limits: HardwareLimits?, _ hardware: HardwarePath, node: String, file: Int32?
     ) -> Verifier.Fault? {
-        guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
+        guard let reference else { return Verifier.Fault(reason: Verifier.noDecoder) }
         guard entry.servesSessions else {
             guard let picture = TrialPictures.picture(entry.codec, bitDepth: entry.bitDepth) else {
                 return Verifier.Fault(reason: "there is no picture to verify it with")
             }
-            return picture.decode(node: node, judge: judge)
+            return picture.decode(node: node, reference: reference)
         }
-        let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
+        let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, reference: reference)
         guard entry.operation == .encode else { return trial.decode(node: node) }
         if CodecInterface(node: node) == .nvidia { return trial.encode(card: node) }
         guard let file else { return Verifier.Fault(reason: "\(node) is not open") }

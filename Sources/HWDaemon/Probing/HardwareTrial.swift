@@ -11,15 +11,15 @@ struct HardwareTrial {
     private static let size = (width: 320, height: 192)
 
     private let pattern: TestPattern
-    private let judge: any StreamJudge
+    private let reference: any ReferenceCodec
 
     /// Prepares a trial of one bit depth within the driver's limits.
-    init(bitDepth: Int, _ limits: HardwareLimits?, judge: any StreamJudge) {
+    init(bitDepth: Int, _ limits: HardwareLimits?, reference: any ReferenceCodec) {
         func even(_ value: Int, _ limit: Int?) -> Int { max(16, min(value, limit ?? value) & ~1) }
         pattern = TestPattern(
             bitDepth: bitDepth, width: even(Self.size.width, limits?.maxWidth),
             height: even(Self.size.height, limits?.maxHeight), isDetailed: true)
-        self.judge = judge
+        self.reference = reference
     }
 
     /// Encodes frames on a node; returns nil if they come back intact.
@@ -37,7 +37,7 @@ struct HardwareTrial {
     ///
     /// - Parameter node: the card's node.
     func encode(card node: String) -> Verifier.Fault? {
-        encode { (configuration) throws(EncoderFault) in try judge.encoder(node: node, configuration) }
+        encode { (configuration) throws(EncoderFault) in try reference.encoder(node: node, configuration) }
     }
 
     private func encode(
@@ -69,8 +69,8 @@ struct HardwareTrial {
         guard !stream.units.contains(where: \.isEmpty) else {
             return Verifier.Fault(reason: "the driver produced a picture of 0 bytes")
         }
-        do throws(JudgeError) {
-            return pattern.compare(try judge.decode(stream, node: nil)).map {
+        do throws(ReferenceCodecError) {
+            return pattern.compare(try reference.decode(stream, node: nil)).map {
                 Verifier.Fault(reason: $0)
             }
         } catch {
@@ -86,9 +86,9 @@ struct HardwareTrial {
         do throws(SessionError) { stream = try CodedStream.software(pattern) } catch {
             return Verifier.Fault(reason: "there is no stream to decode: \(error.reason)")
         }
-        do throws(JudgeError) {
-            let expected = try judge.decode(stream, node: nil)
-            let found = try judge.decode(stream, node: node)
+        do throws(ReferenceCodecError) {
+            let expected = try reference.decode(stream, node: nil)
+            let found = try reference.decode(stream, node: node)
             guard found.count == expected.count else {
                 return Verifier.Fault(reason: "\(expected.count) frames were coded and \(found.count) came back")
             }

@@ -9,8 +9,8 @@ internal import HWDWire
 public enum ProbeProcess {
     /// Answers the request and exits.
     ///
-    /// - Parameter judge: decodes the output of encoders; without one, no codec is verified.
-    public static func run(judge: (any StreamJudge)?) -> Never {
+    /// - Parameter reference: decodes the output of encoders; without one, no codec is verified.
+    public static func run(reference: (any ReferenceCodec)?) -> Never {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
             fail(.usage, "is started by hwdaemon for each device that it probes; see hwdaemon(8)")
         }
@@ -26,12 +26,12 @@ public enum ProbeProcess {
             switch request.subject {
             case .software:
                 try Sandbox.apply(sandbox)
-                answer = SoftwareProbe.answer(request, catalogue, judge)
+                answer = SoftwareProbe.answer(request, catalogue, reference)
             case .node(let path):
                 let node = DeviceNode(path)
                 let drivers = try Sandbox.apply(sandbox)
                 let probe = HardwareProbe(
-                    request: request, catalogue: catalogue, drivers: drivers, judge: judge, report: report)
+                    request: request, catalogue: catalogue, drivers: drivers, reference: reference, report: report)
                 answer = probe.answer(node)
             case .vulkan:
                 answer = VulkanProbe.answer(request, try Sandbox.apply(sandbox), report: report)

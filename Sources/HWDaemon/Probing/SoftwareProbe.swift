@@ -9,7 +9,7 @@ struct SoftwareProbe {
     private let request: ProbeRequest
     private let catalogue: Catalogue
     /// Decodes what was encoded; without one, nothing is verified and no decoder is listed.
-    private let judge: (any StreamJudge)?
+    private let reference: (any ReferenceCodec)?
     private let encoder = X265Library.description
     private let x265: String
     private var verifier: Verifier
@@ -19,22 +19,23 @@ struct SoftwareProbe {
     private var forbidden: Set<Int> = []
 
     /// Answers a request.
-    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) -> ProbeAnswer
+    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ reference: (any ReferenceCodec)?)
+        -> ProbeAnswer
     {
-        var probe = SoftwareProbe(request, catalogue, judge)
+        var probe = SoftwareProbe(request, catalogue, reference)
         return probe.answer()
     }
 
-    private init(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) {
+    private init(_ request: ProbeRequest, _ catalogue: Catalogue, _ reference: (any ReferenceCodec)?) {
         self.request = request
         self.catalogue = catalogue
-        self.judge = judge
+        self.reference = reference
         x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
         verifier = Verifier(
             request,
             key: ProbeRecord.Key(
                 device: "", driver: "", kernel: Verifier.kernel, libraries: x265, catalogue: catalogue.digest),
-            judge: judge)
+            reference: reference)
     }
 
     private mutating func answer() -> ProbeAnswer {
@@ -45,16 +46,16 @@ struct SoftwareProbe {
         return ProbeAnswer(
             encoders: allowedEncoder.map { [$0] } ?? [], paths: paths, record: verifier.record,
             warnings: catalogue.warnings,
-            isWhole: judge != nil || (verifier.judgeName != nil && verifier.untried.isEmpty),
+            isWhole: reference != nil || (verifier.referenceName != nil && verifier.untried.isEmpty),
             files: request.verification == .startup
-                ? [] : LoadedFiles.stamps(catalogue.files + (verifier.judgeFile.map { [$0] } ?? [])),
+                ? [] : LoadedFiles.stamps(catalogue.files + (verifier.referenceFile.map { [$0] } ?? [])),
             sandboxQuirks: catalogue.sandboxQuirks, quirks: catalogue.capabilities.descriptions(of: paths))
     }
 
     /// A path of the catalogue in software; nil if it has none, or if the decoder is not known.
     private mutating func path(_ entry: Capabilities.Path) -> CodecPath? {
         let isEncoder = entry.operation == .encode
-        let decoder = verifier.judgeName
+        let decoder = verifier.referenceName
         guard entry.enabled, let library = entry.software, isEncoder || decoder != nil else { return nil }
         var path = CodecPath(entry, driver: isEncoder ? x265 : decoder ?? library)
         claim(&path, entry, by: library)
@@ -63,11 +64,11 @@ struct SoftwareProbe {
             if isEncoder { forbidden.insert(entry.bitDepth) }
             return path
         }
-        let (judge, known) = (judge, trials[entry.bitDepth])
+        let (reference, known) = (reference, trials[entry.bitDepth])
         var outcome: SoftwareTrial.Outcome?
         verifier.verify(&path) { _ in
-            guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
-            let trial = known ?? SoftwareTrial.run(bitDepth: entry.bitDepth, judge: judge)
+            guard let reference else { return Verifier.Fault(reason: Verifier.noDecoder) }
+            let trial = known ?? SoftwareTrial.run(bitDepth: entry.bitDepth, reference: reference)
             outcome = trial
             return (isEncoder ? trial.encoderFault : trial.decoderFault).map { Verifier.Fault(reason: $0) }
         }
@@ -82,7 +83,7 @@ struct SoftwareProbe {
             path.claimed = encoder?.bitDepths.contains(entry.bitDepth) ?? false
             path.reason = path.claimed ? nil : "this libx265 writes no \(entry.bitDepth)-bit HEVC"
         case ("libavcodec", "hevc", .decode):
-            path.claimed = judge?.isAvailable ?? verifier.knows(entry.id)
+            path.claimed = reference?.isAvailable ?? verifier.knows(entry.id)
             path.reason = path.claimed ? nil : "this libavcodec has no HEVC decoder"
         default:
             path.driver = library

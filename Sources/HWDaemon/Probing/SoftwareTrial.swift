@@ -12,7 +12,7 @@ enum SoftwareTrial {
     }
 
     /// Encodes and decodes the test pattern at one bit depth and compares the pictures.
-    static func run(bitDepth: Int, judge: any StreamJudge) -> Outcome {
+    static func run(bitDepth: Int, reference: any ReferenceCodec) -> Outcome {
         let pattern = TestPattern(bitDepth: bitDepth)
         let stream: CodedStream
         do throws(SessionError) {
@@ -22,9 +22,9 @@ enum SoftwareTrial {
                 encoderFault: "encoding failed: \(error.reason)",
                 decoderFault: "there is no stream to decode: the encoder failed")
         }
-        let pictures: [JudgedPicture]
-        do throws(JudgeError) {
-            pictures = try judge.decode(stream, node: nil)
+        let pictures: [DecodedTrialPicture]
+        do throws(ReferenceCodecError) {
+            pictures = try reference.decode(stream, node: nil)
         } catch {
             return Outcome(
                 encoderFault: "its stream did not decode: \(error.reason)", decoderFault: error.reason)

@@ -70,7 +70,7 @@ struct TestPattern {
     }
 
     /// Compares decoded pictures with the frames that were sent; returns nil if they match.
-    func compare(_ pictures: [JudgedPicture]) -> String? {
+    func compare(_ pictures: [DecodedTrialPicture]) -> String? {
         guard pictures.count == Self.frames else {
             return "\(Self.frames) frames were sent and \(pictures.count) came back"
         }

@@ -27,7 +27,7 @@ struct TrialPicture: Decodable, Hashable, Sendable {
     }
 
     /// The digest of a picture's samples: FNV-1a over Y, Cb and Cr, each sample as 16 bits in little-endian order.
-    static func digest(of picture: JudgedPicture) -> String {
+    static func digest(of picture: DecodedTrialPicture) -> String {
         var digest = FNV1a()
         for plane in picture.planes {
             for sample in plane { digest.add([UInt8(sample & 0xFF), UInt8(sample >> 8)]) }
@@ -55,10 +55,10 @@ extension TrialPicture {
     /// Decodes the picture on a node; returns nil if its samples are right.
     ///
     /// - Parameter node: the node's path.
-    func decode(node: String, judge: any StreamJudge) -> Verifier.Fault? {
+    func decode(node: String, reference: any ReferenceCodec) -> Verifier.Fault? {
         guard let stream else { return Verifier.Fault(reason: "the picture to verify it with is damaged") }
-        let found: [JudgedPicture]
-        do throws(JudgeError) { found = try judge.decode(stream, node: node) } catch {
+        let found: [DecodedTrialPicture]
+        do throws(ReferenceCodecError) { found = try reference.decode(stream, node: node) } catch {
             return Verifier.Fault(decoding: error)
         }
         guard let picture = found.first, found.count == 1 else {

@@ -18,7 +18,7 @@ struct Verifier {
         init(reason: String, isBusy: Bool = false) { (self.reason, cause) = (reason, isBusy ? .busy : nil) }
 
         /// The fault of a decoder that returned an error.
-        init(decoding error: JudgeError) {
+        init(decoding error: ReferenceCodecError) {
             self.init(reason: "decoding failed: \(error.reason)", isBusy: error.isBusy)
             if error.isUnsupported { cause = .noDecoder }
         }
@@ -30,50 +30,51 @@ struct Verifier {
     private let verification: ProbeRequest.Verification
     private let known: ProbeRecord?
     private let key: ProbeRecord.Key
-    private let judge: ProbeRecord.Judge?
-    private let canJudge: Bool
+    private let reference: ProbeRecord.Reference?
+    private let hasReference: Bool
     private var results: [ProbeRecord.Result] = []
     /// Ids of paths that are claimed and not verified.
     private(set) var untried: [String] = []
 
     /// Verifies as a request demands.
     ///
-    /// - Parameter judge: decodes streams; without one, only results in the request's record count, and only if the
-    ///   file of the library that judged them is unchanged.
-    init(_ request: ProbeRequest, key: ProbeRecord.Key, judge: (any StreamJudge)?) {
+    /// - Parameter reference: decodes streams; without one, only results in the request's record count, and only if the
+    ///   file of the library that decoded for them is unchanged.
+    init(_ request: ProbeRequest, key: ProbeRecord.Key, reference: (any ReferenceCodec)?) {
         verification = request.verification
         self.key = key
-        canJudge = judge != nil
-        let before = request.known?.judge
+        hasReference = reference != nil
+        let before = request.known?.reference
         let isSame =
-            if let judge {
-                before?.name == judge.name
+            if let reference {
+                before?.name == reference.name
             } else {
                 before.map { !$0.file.isEmpty && FileStamp(path: $0.file, stamp: $0.stamp).holds } ?? false
             }
         known = request.known?.key == key && isSame ? request.known : nil
-        if let judge {
-            let file = judge.file ?? ""
-            self.judge = ProbeRecord.Judge(name: judge.name, file: file, stamp: FileStamp(now: file).stamp)
+        if let reference {
+            let file = reference.file ?? ""
+            self.reference = ProbeRecord.Reference(
+                name: reference.name, file: file, stamp: FileStamp(now: file).stamp)
         } else {
-            self.judge = known?.judge
+            self.reference = known?.reference
         }
     }
 
-    /// Verifies without a judge: conversions are compared with their formulas.
+    /// Verifies without a reference codec: conversions are compared with their formulas.
     init(_ request: ProbeRequest, key: ProbeRecord.Key) {
         verification = request.verification
         self.key = key
-        canJudge = true
-        judge = nil
+        hasReference = true
+        reference = nil
         known = request.known?.key == key ? request.known : nil
     }
 
-    /// The library that judges, or that judged what the record holds; nil if there is none.
-    var judgeName: String? { judge?.name }
+    /// The library that decodes, or that decoded for what the record holds; nil if there is none.
+    var referenceName: String? { reference?.name }
 
     /// That library's file; nil if it is unknown.
-    var judgeFile: String? { judge?.file }
+    var referenceFile: String? { reference?.file }
 
     /// Whether the request's record has a result of a path.
     func knows(_ id: String) -> Bool { known?.results.contains { $0.id == id } ?? false }
@@ -82,12 +83,14 @@ struct Verifier {
     var isBusy: Bool { results.contains { $0.passing == .busy } }
 
     /// The results, for the next probe; nil if nothing was verified.
-    var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results, judge: judge) }
+    var record: ProbeRecord? {
+        results.isEmpty ? nil : ProbeRecord(key: key, results: results, reference: reference)
+    }
 
     /// The record in case the process ends now: the results, and what is known about the remaining paths.
     var recordSoFar: ProbeRecord {
         let old = known?.results.filter { old in !results.contains { $0.id == old.id } } ?? []
-        return ProbeRecord(key: key, results: results + (verification == .always ? [] : old), judge: judge)
+        return ProbeRecord(key: key, results: results + (verification == .always ? [] : old), reference: reference)
     }
 
     /// Sets `verified` and `reason` of a path that is claimed.
@@ -119,7 +122,7 @@ struct Verifier {
         let result: ProbeRecord.Result
         if verification != .always, let known = known?.results.first(where: { $0.id == id }) {
             result = known
-        } else if verification == .never || verification == .startup || !canJudge {
+        } else if verification == .never || verification == .startup || !hasReference {
             untried.append(id)
             return nil
         } else {

@@ -10,27 +10,27 @@ internal import HWDProbing
 struct VerifyWorkerMain {
     static func main() {
         if OutputChecker.isRequested { OutputChecker.run() }
-        ProbeProcess.run(judge: LibAVJudge())
+        ProbeProcess.run(reference: LibAVReference())
     }
 }
 
 /// libavcodec's decoder, in software or through VA-API or NVDEC, and its encoder through NVENC.
-private struct LibAVJudge: StreamJudge {
+private struct LibAVReference: ReferenceCodec {
     var name: String { "libavcodec \(ReferenceDecoder.libraryVersion)" }
     var isAvailable: Bool { ReferenceDecoder.isAvailable }
     var file: String? { ReferenceDecoder.libraryFile }
 
-    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture] {
+    func decode(_ stream: CodedStream, node: String?) throws(ReferenceCodecError) -> [DecodedTrialPicture] {
         do throws(LibAVError) {
             let decoder = try ReferenceDecoder(codec: stream.codec, record: stream.record, node: node)
             var pictures: [DecodedPicture] = []
             for unit in stream.units { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
             return pictures.map {
-                JudgedPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes)
+                DecodedTrialPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes)
             }
         } catch {
-            throw JudgeError(
+            throw ReferenceCodecError(
                 error.description, isBusy: error.isTransient, isUnsupported: error.isUnsupported)
         }
     }

@@ -179,7 +179,7 @@ struct OutputChecker {
             squaredError: Self.squaredError(picture, luma, sample), count: luma.count)
         finding.compared += 1
         finding.worst = min(finding.worst ?? psnr, psnr)
-        if let fault = rule.judge(psnr) { finding.fault = finding.fault ?? fault }
+        if let fault = rule.check(psnr) { finding.fault = finding.fault ?? fault }
     }
 
     /// The sum over the rows that the sample has, of the eight high bits.

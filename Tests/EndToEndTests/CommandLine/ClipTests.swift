@@ -4,7 +4,7 @@ import HWDEncoderTesting
 import Testing
 
 extension EndToEnd {
-    /// `hwctl encode` of whole clips, judged by ffprobe, ffmpeg and libde265.
+    /// `hwctl encode` of whole clips, checked by ffprobe, ffmpeg and libde265.
     @Suite struct Encoding {
         /// Clips whose PSNR is measured, which takes as long as encoding them.
         static let measured: Set = [

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEndFaults {
-    /// Each line of docs/cookbook.md is run, and what it writes is judged by ffprobe and ffmpeg.
+    /// Each line of docs/cookbook.md is run, and what it writes is checked by ffprobe and ffmpeg.
     @Suite struct Cookbook {
         private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

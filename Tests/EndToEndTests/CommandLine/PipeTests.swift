@@ -5,7 +5,7 @@ import HWDTransport
 import Testing
 
 extension EndToEndFaults {
-    /// Containers on standard input and standard output, judged by ffprobe and ffmpeg.
+    /// Containers on standard input and standard output, checked by ffprobe and ffmpeg.
     @Suite struct Pipes {
         let server: TestDaemon
 

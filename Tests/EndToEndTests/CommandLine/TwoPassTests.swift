@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEndFaults {
-    /// `--two-pass`, judged by x265's own program.
+    /// `--two-pass`, checked by x265's own program.
     @Suite struct TwoPass: CommandSuite {
         let server: TestDaemon
 

@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// `hwctl decode` of whole clips, judged by ffmpeg.
+    /// `hwctl decode` of whole clips, checked by ffmpeg.
     @Suite struct Decoding {
         /// The MD5 of each video frame that ffmpeg decodes.
         static func digests(_ input: [String], _ pixelFormat: String) throws -> [String] {

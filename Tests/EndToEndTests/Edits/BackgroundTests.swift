@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEndFaults {
-    /// `--background`, judged by ffmpeg's overlay and by the formulas of colors.
+    /// `--background`, checked by ffmpeg's overlay and by the formulas of colors.
     @Suite struct Background: CommandSuite {
         let server: TestDaemon
 

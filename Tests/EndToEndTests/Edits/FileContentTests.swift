@@ -6,7 +6,7 @@ import Testing
 @testable import hwctl_media
 
 extension EndToEndFaults {
-    /// What files hold beside pictures and sound: kept, or named; judged by ffprobe and ffmpeg.
+    /// What files hold beside pictures and sound: kept, or named; checked by ffprobe and ffmpeg.
     @Suite struct FileContents: CommandSuite {
         let server: TestDaemon
 

@@ -7,7 +7,7 @@ import HWDModel
 import Testing
 
 extension EndToEndFaults {
-    /// `hwctl encode` with other sizes, parts, turns and frame rates, judged by ffmpeg's filters.
+    /// `hwctl encode` with other sizes, parts, turns and frame rates, checked by ffmpeg's filters.
     @Suite struct Pictures {
         let server: TestDaemon
 

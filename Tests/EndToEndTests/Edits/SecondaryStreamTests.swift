@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEndFaults {
-    /// Streams beside the video that cannot be held as they are never end an encode; judged by ffprobe and ffmpeg.
+    /// Streams beside the video that cannot be held as they are never end an encode; checked by ffprobe and ffmpeg.
     @Suite struct SecondaryStreams: CommandSuite {
         let server: TestDaemon
 

@@ -4,7 +4,7 @@ import HWDEncoderTesting
 import Testing
 
 extension EndToEndFaults {
-    /// The sound of encoded and copied files, judged by ffprobe and ffmpeg.
+    /// The sound of encoded and copied files, checked by ffprobe and ffmpeg.
     @Suite struct SoundOfFiles: CommandSuite {
         let server: TestDaemon
 

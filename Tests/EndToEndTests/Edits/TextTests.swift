@@ -4,7 +4,7 @@ import HWDEncoderTesting
 import Testing
 
 extension EndToEndFaults {
-    /// Subtitles of encoded and copied files, judged by ffprobe and ffmpeg.
+    /// Subtitles of encoded and copied files, checked by ffprobe and ffmpeg.
     @Suite struct TextOfFiles: CommandSuite {
         let server: TestDaemon
 

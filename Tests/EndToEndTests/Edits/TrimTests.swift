@@ -4,7 +4,7 @@ import HWDEncoderTesting
 import Testing
 
 extension EndToEndFaults {
-    /// Parts of files in time: `--start`, `--duration` and `--end`, judged by ffmpeg's accurate seek.
+    /// Parts of files in time: `--start`, `--duration` and `--end`, checked by ffmpeg's accurate seek.
     @Suite struct Trims {
         let server: TestDaemon
 

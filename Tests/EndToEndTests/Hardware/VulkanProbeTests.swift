@@ -136,7 +136,7 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Each device is judged by itself, and the best that converts correctly is chosen")
+        @Test("Each device is checked by itself, and the best that converts correctly is chosen")
         func manyDevices() throws {
             let folder = try Scratch()
             let drivers = ["wrong-05", "late-crash-04", "shared-02", "old-07", "gpu-03"]

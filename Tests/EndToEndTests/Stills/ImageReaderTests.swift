@@ -4,7 +4,7 @@ import HWImages
 import Testing
 
 extension EndToEnd {
-    /// HWImages' reader, judged by libheif and by `hwctl decode`.
+    /// HWImages' reader, checked by libheif and by `hwctl decode`.
     @Suite struct ImageReading: CommandSuite {
         let server: TestDaemon
 

@@ -4,7 +4,7 @@ import HWImages
 import Testing
 
 extension EndToEnd {
-    /// HWImages' writer, judged by libheif, an independent checker and exiftool.
+    /// HWImages' writer, checked by libheif, an independent checker and exiftool.
     @Suite(.needsLibHEIF) struct ImageWriting: CommandSuite {
         let server: TestDaemon
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `hwctl live-photo`, judged by exiftool and ffprobe.
+    /// `hwctl live-photo`, checked by exiftool and ffprobe.
     @Suite(.needsExifTool) struct LivePhotos: CommandSuite {
         let server: TestDaemon
         private static let identifier = "01234567-89AB-4CDE-8F01-23456789ABCD"

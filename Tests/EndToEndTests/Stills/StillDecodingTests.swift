@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `hwctl decode` and `hwctl info` of HEIC files, judged by libheif, ffmpeg and exiftool.
+    /// `hwctl decode` and `hwctl info` of HEIC files, checked by libheif, ffmpeg and exiftool.
     @Suite struct StillDecoding: CommandSuite {
         let server: TestDaemon
 

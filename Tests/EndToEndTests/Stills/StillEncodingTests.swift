@@ -4,7 +4,7 @@ import HWDEncoderTesting
 import Testing
 
 extension EndToEnd {
-    /// `hwctl encode` to HEIC files, judged by libheif, an independent checker and exiftool.
+    /// `hwctl encode` to HEIC files, checked by libheif, an independent checker and exiftool.
     @Suite(.needsLibHEIF) struct StillEncoding: CommandSuite {
         let server: TestDaemon
 

@@ -264,7 +264,7 @@ struct DoctorTests {
         #expect(reply.error != nil, "\(reply)")
     }
 
-    @Test func aMissingLibraryOfTheJudgeLeavesTheEncoder() throws {
+    @Test func aMissingLibraryOfTheReferenceLeavesTheEncoder() throws {
         let script = """
             #!/bin/sh
             case $0 in *verify)

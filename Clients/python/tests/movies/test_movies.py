@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Movies that survive a crash, judged by FFmpeg and hwctl."""
+"""Movies that survive a crash, checked by FFmpeg and hwctl."""
 import errno
 import fcntl
 import json

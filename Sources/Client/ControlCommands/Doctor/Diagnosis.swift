@@ -42,7 +42,7 @@ struct Diagnosis: Encodable {
     /// What drivers lack and no known later version of them has, which is no problem of this machine.
     var limits: [Problem]
 
-    /// Judges what a probe found.
+    /// Finds the causes in what a probe found.
     init(_ snapshot: ProbeSnapshot, _ machine: Machine) {
         problems = Self.nodeProblems(snapshot, machine) + Self.pathProblems(snapshot)
         let hasRenderNode = snapshot.nodes.contains { CodecInterface(node: $0.node) == .vaapi }

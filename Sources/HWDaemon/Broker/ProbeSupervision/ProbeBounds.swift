@@ -29,7 +29,9 @@ extension ProbeRecord {
         record.key.kernel = key.kernel.bounded
         record.key.libraries = key.libraries.bounded
         record.key.catalogue = key.catalogue.bounded
-        record.judge = judge.map { Judge(name: $0.name.bounded, file: $0.file.bounded, stamp: $0.stamp.bounded) }
+        record.reference = reference.map {
+            Reference(name: $0.name.bounded, file: $0.file.bounded, stamp: $0.stamp.bounded)
+        }
         record.results = results.prefix(ProbeBounds.maxPaths).map { result in
             var result = result
             (result.id, result.reason) = (result.id.bounded, result.reason?.bounded)

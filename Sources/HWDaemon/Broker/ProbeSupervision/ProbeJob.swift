@@ -30,7 +30,7 @@ struct ProbeJob {
     var request: ProbeRequest
     let round: ProbeRound
     /// Whether a probe without a decoder has run and could not answer.
-    var needsJudge = false
+    var needsReference = false
     /// How far failures were repeated.
     var repetition = RepeatedVerification.firstAttempt
 
@@ -41,21 +41,21 @@ struct ProbeJob {
     }
 
     /// The executable to run: `hwdaemon-verify` only if a decoder is needed, because it loads more libraries.
-    var program: String { usesJudge ? "hwdaemon-verify" : "hwdaemon-probe" }
+    var program: String { usesReference ? "hwdaemon-verify" : "hwdaemon-probe" }
 
-    private var usesJudge: Bool {
+    private var usesReference: Bool {
         switch (request.subject, request.verification) {
         // Vulkan's results are compared with formulas: no decoder takes part.
         case (_, .startup), (.node, .never), (.vulkan, _): false
         case (_, .always): true
         // Everything may be known already.
-        default: needsJudge || request.known?.judge == nil
+        default: needsReference || request.known?.reference == nil
         }
     }
 
     /// Whether the answer lacks something that only a probe with a decoder can find out.
-    func mustRepeatWithJudge(after answer: ProbeAnswer) -> Bool {
-        guard !usesJudge, !answer.isWhole else { return false }
+    func mustRepeatWithReference(after answer: ProbeAnswer) -> Bool {
+        guard !usesReference, !answer.isWhole else { return false }
         switch (request.subject, request.verification) {
         case (_, .startup), (.node, .never): return false
         default: return true

@@ -152,9 +152,9 @@ final class Prober {
         knowledge.sandbox.note(end.forbidden, by: job.request)
         if case .answer(let answer) = end.outcome { note(answer.refused, by: job) }
         var next = job
-        next.needsJudge = true
+        next.needsReference = true
         switch end.outcome {
-        case .answer(let answer) where job.mustRepeatWithJudge(after: answer) && !queue.isStopped:
+        case .answer(let answer) where job.mustRepeatWithReference(after: answer) && !queue.isStopped:
             queue.insertFirst(next)
         case .answer(let answer):
             guard !queue.isStopped, let again = job.repetition.next(after: answer, to: job.request) else {

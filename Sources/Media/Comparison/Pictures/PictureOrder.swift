@@ -62,13 +62,13 @@ struct PictureOrder {
     mutating func add(_ time: Double, input: PictureSignature, output: PictureSignature, isConverted: Bool = false)
     {
         let next = Pair(time: time, input: input, output: output, isConverted: isConverted)
-        if let last { judge(last, next) }
+        if let last { classify(last, next) }
         (before, last) = (last, next)
     }
 
-    /// Judges the last pair.
+    /// Classifies the last pair.
     mutating func finish() {
-        if let last { judge(last, nil) }
+        if let last { classify(last, nil) }
         last = nil
         closeRun()
     }
@@ -78,7 +78,7 @@ struct PictureOrder {
         isFitted ? input.input.fittedDistance(to: output.output) : input.input.distance(to: output.output)
     }
 
-    private mutating func judge(_ pair: Pair, _ next: Pair?) {
+    private mutating func classify(_ pair: Pair, _ next: Pair?) {
         guard !isLastExplained else {
             isLastExplained = false
             return

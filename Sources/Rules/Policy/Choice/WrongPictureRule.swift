@@ -33,10 +33,10 @@ public struct WrongPictureRule: Sendable {
         return min(equal, 10 * log10(255 * 255 * Double(count) / Double(squaredError)))
     }
 
-    /// Judges the next picture; the first are judged again when there is a median.
+    /// Checks the next picture; the first are checked again when there is a median.
     ///
     /// - Returns: why it is wrong, as a clause; nil where it is not.
-    public mutating func judge(_ psnr: Double) -> String? {
+    public mutating func check(_ psnr: Double) -> String? {
         if psnr < Self.floor { return "a picture differs from its frame (\(Self.text(psnr)) dB)" }
         if known.count >= Self.enough, let fault = fault(of: psnr) { return fault }
         if known.count == Self.most { known.removeFirst() }

@@ -3,7 +3,7 @@ public import HWDCoding
 public import HWDModel
 
 /// A decoder that is independent of the encoder under test.
-public protocol StreamJudge {
+public protocol ReferenceCodec {
     /// The library and its version.
     var name: String { get }
     /// Whether it can decode HEVC.
@@ -16,7 +16,7 @@ public protocol StreamJudge {
     /// - Parameter node: the render node whose hardware decodes; nil for software.
     /// - Returns: the pictures in output order.
     /// - Throws: also if the library would fall back to software.
-    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture]
+    func decode(_ stream: CodedStream, node: String?) throws(ReferenceCodecError) -> [DecodedTrialPicture]
 
     /// Opens an NVIDIA card's encoder through the library that decodes; what it codes is decoded in software.
     ///
@@ -24,7 +24,7 @@ public protocol StreamJudge {
     func encoder(node: String, _ configuration: EncoderConfiguration) throws(EncoderFault) -> any Encoder
 }
 
-extension StreamJudge {
+extension ReferenceCodec {
     /// By default unknown.
     public var file: String? { nil }
 
@@ -65,7 +65,7 @@ public struct CodedStream: Hashable, Sendable {
 }
 
 /// Why a stream could not be decoded.
-public struct JudgeError: Error, Hashable, Sendable {
+public struct ReferenceCodecError: Error, Hashable, Sendable {
     /// The reason.
     public let reason: String
     /// Whether the device was merely in use, or at its limit.
@@ -80,7 +80,7 @@ public struct JudgeError: Error, Hashable, Sendable {
 }
 
 /// A decoded picture: planar 4:2:0 samples in packed rows, each in 16 bits whatever the bit depth.
-public struct JudgedPicture: Hashable, Sendable {
+public struct DecodedTrialPicture: Hashable, Sendable {
     /// Luma samples in a row.
     public let width: Int
     /// Rows of luma samples.
