@@ -36,12 +36,12 @@ package struct StillPainter {
     ) throws -> (StillCanvas, PictureColor) {
         let colored = try ColoredPlan(id, part: part, in: input)
         guard colored.needsRGB else {
-            guard let part, (part.x | part.y) & 1 == 1 else {
+            guard let odd = part, (odd.x | odd.y) & 1 == 1 else {
                 return (try canvas(colored, part, alpha, format), colored.color)
             }
             // Chroma of a part at an odd position lies between samples of the picture's.
-            let wide = try plan(id, around: part)
-            return (try canvas(wide, wide.region, alpha, format).cropped(wide.crop(part)), colored.color)
+            let wide = try plan(id, around: odd)
+            return (try canvas(wide, wide.region, alpha, format).cropped(wide.crop(odd)), colored.color)
         }
         let color = colored.color.ofRGB
         let usual: PixelFormat = colored.color.bitDepth > 8 ? .i010 : .yu12
