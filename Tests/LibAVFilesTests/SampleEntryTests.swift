@@ -17,7 +17,7 @@ import Testing
     }
 
     /// A transport stream of the clips' parts: their parameter sets change inside the stream.
-    private static func stream(_ scratch: Scratch, _ parts: [String]) throws -> String {
+    static func stream(_ scratch: Scratch, _ parts: [String]) throws -> String {
         var bytes = Data()
         for (number, options) in parts.enumerated() {
             let path = scratch.file("\(number).ts")
@@ -161,31 +161,6 @@ import Testing
         #expect(try boxes(first) == points.map { Array("nclx".utf8) + $0 + [0] })
         #expect(try boxes(second) == points.map { Array("nclc".utf8) + $0 })
         #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
-    }
-
-    /// A profile describes samples of one color: it is left out where the parameter sets change to another one.
-    @Test func anotherColorHasNoProfile() throws {
-        let scratch = try Scratch()
-        let colors = ["bt709:transfer=bt709:colormatrix=bt709", "bt2020:transfer=smpte2084:colormatrix=bt2020nc"]
-        let stream = try Self.stream(scratch, colors.map { "colorprim=\($0)" })
-        let (source, output, again) = (scratch.file("in.mov"), scratch.file("out.mov"), scratch.file("again.mov"))
-        // In an hev1 track the parameter sets stay in the samples.
-        try run("ffmpeg", "-v", "quiet", "-i", stream, "-c", "copy", "-tag:v", "hev1", source)
-        let profile = Box("colr", Array("prof".utf8) + [UInt8](repeating: 7, count: 132))
-        try MovieFileTests.finish(source) { movie throws(BoxError) in
-            let index = movie.children.firstIndex { $0.type == "trak" } ?? 0
-            try movie.children[index].edit(Box.sampleTablePath + ["stsd"]) { list throws(BoxError) in
-                list.children[0].children.append(profile)
-            }
-        }
-        try LevelTests.copy(source, to: output)
-        try LevelTests.copy(output, to: again)
-        for path in [output, again] {
-            let entries = try #require(try LevelTests.table(path).first("stsd")).children
-            #expect(entries.map { $0.children.filter { $0 == profile }.count } == [1, 0])
-            #expect(try MediaReader(path: path).video.profileVaries)
-        }
-        #expect(try !MediaReader(path: source).video.profileVaries)
     }
 
     /// Sample entries of the same parameter sets that differ in another box.

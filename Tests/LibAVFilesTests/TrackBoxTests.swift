@@ -223,4 +223,29 @@ struct BoxWalk {
         let video = try MediaReader(path: output).video
         #expect(video.masteringDisplay == nil && video.contentLight == nil && video.cleanAperture == nil)
     }
+
+    /// A profile describes samples of one color: it is left out where the parameter sets change to another one.
+    @Test func anotherColorHasNoProfile() throws {
+        let scratch = try Scratch()
+        let colors = ["bt709:transfer=bt709:colormatrix=bt709", "bt2020:transfer=smpte2084:colormatrix=bt2020nc"]
+        let stream = try SampleEntryTests.stream(scratch, colors.map { "colorprim=\($0)" })
+        let (source, output, again) = (scratch.file("in.mov"), scratch.file("out.mov"), scratch.file("again.mov"))
+        // In an hev1 track the parameter sets stay in the samples.
+        try run("ffmpeg", "-v", "quiet", "-i", stream, "-c", "copy", "-tag:v", "hev1", source)
+        let profile = Box("colr", Array("prof".utf8) + [UInt8](repeating: 7, count: 132))
+        try MovieFileTests.finish(source) { movie throws(BoxError) in
+            let index = movie.children.firstIndex { $0.type == "trak" } ?? 0
+            try movie.children[index].edit(Box.sampleTablePath + ["stsd"]) { list throws(BoxError) in
+                list.children[0].children.append(profile)
+            }
+        }
+        try LevelTests.copy(source, to: output)
+        try LevelTests.copy(output, to: again)
+        for path in [output, again] {
+            let entries = try #require(try LevelTests.table(path).first("stsd")).children
+            #expect(entries.map { $0.children.filter { $0 == profile }.count } == [1, 0])
+            #expect(try MediaReader(path: path).video.profileVaries)
+        }
+        #expect(try !MediaReader(path: source).video.profileVaries)
+    }
 }
