@@ -211,7 +211,8 @@ package final class SoundTrack: @unchecked Sendable {
     package func packets(now: UInt64) throws(MediaError) -> [WrittenPacket] {
         guard let (begin, hasEnded, lastArrival) = try take(isLast: false) else { return [] }
         let present = position(Int64(clamping: now), begin)
-        let isLate = Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.maxLateness * Double(rate)
+        let isLate =
+            Double(present - max(0, position(lastArrival ?? begin, begin))) > Self.maxLateness * Double(rate)
         // A later buffer that would show the held ones' true times does not come.
         while isLate, let step = clock.next(isLast: true) { try perform(step, begin) }
         var packets = try encode(isLast: false)

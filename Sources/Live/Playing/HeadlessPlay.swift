@@ -60,7 +60,8 @@ package struct HeadlessPlay {
         case .afterEnd: return setup.arguments.rate > 0 || !hasBegun
         case .notDecodedYet, .seeking:
             throw CommandFailure(
-                .software, "\(setup.arguments.file): no picture came within \(Self.pictureTimeout.components.seconds) s")
+                .software,
+                "\(setup.arguments.file): no picture came within \(Self.pictureTimeout.components.seconds) s")
         }
     }
 

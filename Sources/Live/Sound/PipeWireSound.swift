@@ -269,7 +269,8 @@ private final class SoundEngine: @unchecked Sendable {
         let now = Int64(clamping: MonotonicTime.now.nanoseconds)
         let wasHeard = hwd_sound_was_heard(output)
         content.withLock { content in
-            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.deviceTimeout else {
+            guard !wasHeard, !content.hasReportedNoDevice, let due = content.due, now - due > Self.deviceTimeout
+            else {
                 return
             }
             content.hasReportedNoDevice = true
