@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
-internal import HWDLibAV
 
 /// An AVIOContext that reads an `InputFile` with its own position.
 final class InputIO: IOStream {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
-internal import HWDLibAV
+internal import HWDLibAVReading
 internal import HWDSystem
 
 /// An AVIOContext that writes to a file, with its own position, or to standard output.
