@@ -9,7 +9,7 @@ public import HWClient
 /// coded; the one before it lasts longer, so that times stay those of the source. `Receipt` has the time and the cause of each.
 ///
 /// The source, a camera, a screen or the app itself by `CaptureFeed`, calls on its own thread and never waits. A thread of the
-/// session codes and writes. When the last reference goes, the recording ends as by `stop`, without a wait for it.
+/// session codes, and another writes. When the last reference goes, the recording ends as by `stop`, without a wait for it.
 public final class CaptureSession: Sendable {
     private let recorder: CaptureRecorder
 

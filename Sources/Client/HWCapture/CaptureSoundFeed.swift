@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// Any thread may send, one at a time, and nothing waits. Packets follow one another without a gap where their times say so within
 /// half a packet, since clocks of sound and of CLOCK_MONOTONIC differ; what is further away is placed at its own time, and one that would
-/// overlap the packet before is dropped.
+/// overlap the packet before is dropped. A feed is for one session at a time.
 public final class CaptureSoundFeed: Sendable {
     /// The track that each file gets.
     public let settings: SoundTrackSettings
@@ -71,7 +71,12 @@ public final class CaptureSoundFeed: Sendable {
 }
 
 extension CaptureSoundFeed: RecordedSound {
-    package func start() { state.withLock { $0.isRunning = true } }
+    package func start() {
+        state.withLock { state in
+            state = State()
+            state.isRunning = true
+        }
+    }
 
     package func stop() { state.withLock { $0.isRunning = false } }
 
