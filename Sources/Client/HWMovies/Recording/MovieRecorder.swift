@@ -2,15 +2,6 @@
 public import HWDBoxes
 public import HWDHEVC
 
-/// A chapter of a recording.
-public struct MovieChapter: Hashable, Sendable {
-    /// Where it begins, in seconds of the movie.
-    public var seconds: Double
-    public var title: String
-
-    public init(seconds: Double, title: String) { (self.seconds, self.title) = (seconds, title) }
-}
-
 /// Records a .mov or .mp4 that survives: packets in, a file out that plays at any time up to half a second before its end.
 ///
 /// The file has its final name from the first packet on, unlike that of `MovieWriter`, because a crash must leave it there. It

@@ -180,6 +180,7 @@ struct RepairPlan {
         built.box.children[place].children.insert(TrackBoxes.chapterReference(id), at: behind + 1)
         let last = built.box.children.lastIndex { $0.type == "trak" } ?? place
         built.box.children.insert(try track.box(id, movieScale: movie.timeScale), at: last + 1)
+        built.count += track.count
         // Milliseconds may be rounded up.
         built.duration = max(built.duration, track.movieTicks(track.duration, movie.timeScale))
         for index in built.box.children.indices where built.box.children[index].type == "mvhd" {
