@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import HWClient
 internal import HWDBoxes
 internal import HWDHEVC
 internal import HWDSystem
