@@ -110,7 +110,9 @@ import Testing
             let cut = Int.random(in: media[0].upperBound...bytes.count, using: &generator)
             try Data(bytes.prefix(cut)).write(to: URL(filePath: file))
             let repair = try MovieRepair(path: file)
-            let wanted = titles.filter { $0.seconds < repair.duration }.map { "\(Int($0.seconds * 1000)) \($0.title)" }
+            let wanted = titles.filter { $0.seconds < repair.duration }.map {
+                "\(Int($0.seconds * 1000)) \($0.title)"
+            }
             #expect(try Self.chapters(file) == wanted, "cut at \(cut): \(repair.duration) s")
             try RecordingTests.checkPlain(file)
             try compare(file)

@@ -146,7 +146,8 @@ package final class CaptureJob {
                 settings.preset = trial.preset(for: settings)
                 return (try settings.session(daemon), settings)
             },
-            watch: { [loop] in try loop.watch($0, isOpen: $1) }, note: Self.report)
+            watch: { [loop] in try loop.watch($0, isOpen: $1) })
+        recording.note = Self.report
         try run(recording, writer, saver)
     }
 

@@ -29,7 +29,8 @@ package final class CaptureRecording: CaptureStream {
     private let watch: (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
     private var pastRestarts = 0
     package private(set) var sizes: [CaptureSession.Size] = []
-    private let note: (News) -> Void
+    /// Called with what has changed.
+    package var note: (News) -> Void = { _ in }
     private let sound: (any RecordedSound)?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
@@ -56,12 +57,11 @@ package final class CaptureRecording: CaptureStream {
         _ coder: Coder, _ queue: CaptureQueue, _ writer: CaptureWriter, _ sound: (any RecordedSound)?,
         segment: UInt64? = nil, limit: UInt64?,
         renew: @escaping (CaptureFormat, PixelFormat) throws -> Coder,
-        watch: @escaping (_ descriptor: Int32, _ isOpen: Bool) throws -> Void,
-        note: @escaping (News) -> Void = { _ in }
+        watch: @escaping (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
     ) {
         (session, settings, self.queue, self.writer) = (coder.session, coder.settings, queue, writer)
         (self.segment, self.limit, self.sound) = (segment, limit, sound)
-        (self.renew, self.watch, self.note, stage) = (renew, watch, note, queue.stage)
+        (self.renew, self.watch, stage) = (renew, watch, queue.stage)
         sizes = [CaptureSession.Size(time: 0, width: stage.format.width, height: stage.format.height)]
     }
 

@@ -50,6 +50,7 @@ public struct MovieRepair: Sendable {
         if let header = plan.lastHeader { try file.end(header.bytes, at: header.position) }
         try file.finish(plan.boxes, over: plan.start)
         (outcome, packetCount, duration) = (.finished, plan.packetCount, plan.duration)
-        bytesWritten = plan.boxes.reduce(0) { $0 + $1.size } + Box.largeHeaderSize + (plan.lastHeader?.bytes.count ?? 0)
+        bytesWritten =
+            plan.boxes.reduce(0) { $0 + $1.size } + Box.largeHeaderSize + (plan.lastHeader?.bytes.count ?? 0)
     }
 }
