@@ -115,7 +115,7 @@ import Testing
             }
             #expect(try Self.chapters(file) == wanted, "cut at \(cut): \(repair.duration) s")
             try RecordingTests.checkPlain(file)
-            try compare(file)
+            #expect(try Movie(path: file).remarks.isEmpty)
         }
         #expect(try Self.chapters(file).count > 1)
     }
@@ -135,7 +135,7 @@ import Testing
             MovieChapter(seconds: 0, title: String(repeating: "é", count: 300)),
             MovieChapter(seconds: 1, title: String(repeating: "a", count: 255)),
         ]
-        try Data(Self.recording(scratch, long)).write(to: URL(filePath: path))
+        try Data(Self.recording(try Scratch(), long)).write(to: URL(filePath: path))
         _ = try MovieRepair(path: path)
         #expect(
             try Self.chapters(path) == [
