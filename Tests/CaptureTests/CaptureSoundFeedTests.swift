@@ -6,7 +6,7 @@ import Testing
 @testable import HWCapture
 
 struct CaptureSoundFeedTests {
-    private static let origin: UInt64 = 5_000_000_000
+    private static let origin: UInt64 = 50_000_000_000
     private let feed = CaptureSoundFeed(
         SoundTrackSettings(timeScale: 48_000, entry: Box("mp4a", [UInt8](repeating: 0, count: 28))))
 
