@@ -193,7 +193,8 @@ let package = Package(
         .target(
             name: "HWCapture",
             dependencies: [
-                "HWClient", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWMovies",
+                "HWClient", "HWDBoxes", "HWDExport", "HWDHEVC", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
+                "HWMovies",
             ],
             path: "Sources/Client/HWCapture", swiftSettings: common),
 
@@ -318,8 +319,7 @@ let package = Package(
             name: "HWDCapturing",
             dependencies: [
                 "HWCapture", "HWClient", "HWDBoxes", "HWDCaptureSound", "HWDControlCommands", "HWDEdits", "HWDHEIF",
-                "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire",
-                "HWImages",
+                "HWDHEVC", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem", "HWDTransport", "HWImages",
                 "HWMovies",
             ],
             path: "Sources/Live/Capturing", swiftSettings: common),
@@ -456,8 +456,8 @@ let package = Package(
         .testTarget(
             name: "CaptureTests",
             dependencies: [
-                "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDHEIF", "HWDModel", "HWDTransport",
-                "HWDWire", "HWImages", "HWMovies", argumentParser,
+                "HWCapture", "HWClient", "HWDBoxes", "HWDCapturing", "HWDControlCommands", "HWDHEIF", "HWDModel",
+                "HWDTransport", "HWDWire", "HWImages", "HWMovies", argumentParser,
             ],
             swiftSettings: common),
         // Replaces functions of the C library.

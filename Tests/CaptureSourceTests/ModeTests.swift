@@ -42,8 +42,20 @@ import Testing
         var steps = FrameSteps(rate: CaptureRate(50))
         return arrivals.indices.compactMap { index in
             steps.add(
-                UInt64(1_000_000_000 + arrivals[index] * 20_000_000), numbers.map { $0[index] } ?? UInt64(index))
+                UInt64(1_000_000_000 + arrivals[index] * 20_000_000), numbers.map { $0[index] } ?? UInt64(index))?
+                .count
         }
+    }
+
+    @Test func theTimeIsThatOfTheFirst() {
+        var steps = FrameSteps(rate: CaptureRate(50))
+        var times: [UInt64] = []
+        for (number, arrival) in [0, 1, 5, 6].enumerated() as EnumeratedSequence<[UInt64]> {
+            if let missing = steps.add(1_000_000_000 + arrival * 20_000_000, UInt64(number)) {
+                times.append(missing.time)
+            }
+        }
+        #expect(times == [1_040_000_000])
     }
 
     @Test func whatASourceDidNotSendIsCountedOnce() {

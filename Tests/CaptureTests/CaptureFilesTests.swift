@@ -39,7 +39,7 @@ struct CaptureFilesTests {
                 bytes: bytes, time: time, decodeTime: time, duration: 3000, begins: false)
             #expect(try files.append(packet))
         }
-        #expect(throws: CommandFailure.self) { try files.finish(soundEnd: nil) }
+        #expect(throws: CaptureError.self) { try files.finish(soundEnd: nil) }
         let report = try #require(files.reports.first)
         #expect(report.frames == 1)
         #expect(report.bytes == UInt64(try Data(contentsOf: URL(fileURLWithPath: path)).count))

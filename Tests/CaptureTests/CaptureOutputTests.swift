@@ -123,6 +123,29 @@ struct CaptureMarksTests {
     }
 }
 
+struct CaptureGapsTests {
+    /// Groups of pictures in decoding order: the last one first, and then those between, which may lack some.
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func gapsAreThoseOfThePicturesAsTheyAreShown(seed: UInt64) {
+        var generator = SeededGenerator(state: seed)
+        var (gaps, times, shown): (CaptureGaps, [Int64], Int64) = (CaptureGaps(), [], 0)
+        for number in 0..<60 {
+            let length = Int64.random(in: 1...4, using: &generator)
+            let between = (shown + 1..<shown + length).filter { _ in Int.random(in: 0..<4, using: &generator) > 0 }
+            for time in number == 0 ? [shown] : [shown + length - 1] + between where !times.contains(time) {
+                times.append(time)
+                // Shown four pictures later than it could be decoded.
+                gaps.add(time * 3000, decodeTime: (shown - 4) * 3000)
+            }
+            if number > 0 { shown += length }
+            let order = times.sorted()
+            #expect(gaps.longest == zip(order.dropFirst(), order).map { $0 - $1 }.max().map { $0 * 3000 } ?? 0)
+            #expect(gaps.end == order.last.map { $0 * 3000 })
+        }
+        #expect(gaps.longest > 0)
+    }
+}
+
 struct CaptureRingTests {
     /// Saves what a ring has at a time, in seconds, and returns the times of the file's pictures.
     private func save(_ ring: CaptureRing, at end: Int64, _ folder: Folder) throws -> [Double]? {

@@ -144,7 +144,7 @@ import Testing
         #expect(copy.written.frames == 27 && copy.counts.captured == 30)
         #expect(
             copy.counts.log.drops.map { "\($0.frames) \($0.cause) \(Int($0.time * 30 + 0.5))" } == [
-                "2 source 15", "1 source 28",
+                "2 source 13", "1 source 27",
             ])
     }
 

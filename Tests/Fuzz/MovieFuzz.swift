@@ -37,8 +37,8 @@ private func repair(_ movie: Movie, _ original: [UInt8]) {
         bytes.replaceSubrange(Int(position)..<Int(position) + header.count, with: header)
     }
     if let header = plan.lastHeader { replace(header.bytes, at: header.position) }
-    let end = UInt64(bytes.count)
-    bytes += plan.movie.bytes
+    let end = UInt64(bytes.count + plan.boxes.dropLast().reduce(0) { $0 + $1.size })
+    bytes += plan.boxes.flatMap(\.bytes)
     var head = [UInt8](bigEndian: [1, ("mdat" as FourCC).rawValue])
     head.appendBigEndian(end - plan.start)
     replace(head, at: plan.start)

@@ -7,11 +7,14 @@ import Testing
 /// What a power cut leaves of a recording, and what its end costs.
 @Suite struct PowerCutTests {
     /// Six seconds with B frames and sound, in fragments, as they are before the end.
-    private static func recording(_ scratch: Scratch) throws -> [UInt8] {
+    ///
+    /// - Parameter chapters: each comes before what is shown at its time.
+    private static func recording(_ scratch: Scratch, _ chapters: [MovieChapter] = []) throws -> [UInt8] {
         let made = try Recipe.all[0].make(in: scratch)
         let source = try RecordingTests.Source(made)
         let path = scratch.file("recorded.mov")
         let recorder = try source.start(path)
+        var rest = chapters[...]
         for round in 0..<3 {
             for (track, packet) in source.order {
                 let list = source.tracks[track].packets
@@ -19,6 +22,11 @@ import Testing
                 var written = WrittenPacket(packet)
                 written.time += Int64(round) * length
                 written.decodeTime += Int64(round) * length
+                let time = Double(written.decodeTime) / Double(source.tracks[track].track.timeScale)
+                while let next = rest.first, next.seconds <= time + 0.2 {
+                    recorder.chapters.append(next)
+                    rest.removeFirst()
+                }
                 try recorder.append(written, to: track)
             }
         }
@@ -76,6 +84,79 @@ import Testing
         try part.write(to: URL(filePath: file))
         #expect { try MovieRepair(path: file) } throws: { ($0 as? MovieError)?.code == .truncated }
         #expect(try Clips.bytes(file) == [UInt8](part))
+    }
+
+    /// The begin of each chapter in milliseconds, and its title, as ffprobe reads them.
+    private static func chapters(_ path: String) throws -> [String] {
+        let text = try run([
+            "ffprobe", "-v", "error", "-show_entries", "chapter=start_time:chapter_tags=title", "-of", "csv=p=0",
+            path,
+        ])
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").map { line in
+            let fields = line.split(separator: ",", maxSplits: 1)
+            return "\(Int(((Double(fields[0]) ?? -1) * 1000).rounded())) \(fields.dropFirst().joined())"
+        }
+    }
+
+    @Test("The chapters before a cut are in the finished file")
+    func cutChapters() throws {
+        let scratch = try Scratch()
+        let titles = (0..<16).map { MovieChapter(seconds: Double($0) * 0.375, title: "Kapitel № \($0)") }
+        let bytes = try Self.recording(scratch, titles)
+        let media = Self.boxes(bytes).filter { $0.type == "mdat" }.map(\.range)
+        let file = scratch.file("cut.mov")
+        var generator = SplitMix(state: 7)
+        for _ in 0..<30 {
+            let cut = Int.random(in: media[0].upperBound...bytes.count, using: &generator)
+            try Data(bytes.prefix(cut)).write(to: URL(filePath: file))
+            let repair = try MovieRepair(path: file)
+            let wanted = titles.filter { $0.seconds < repair.duration }.map {
+                "\(Int($0.seconds * 1000)) \($0.title)"
+            }
+            #expect(try Self.chapters(file) == wanted, "cut at \(cut): \(repair.duration) s")
+            try RecordingTests.checkPlain(file)
+            #expect(try Movie(path: file).remarks.isEmpty)
+        }
+        #expect(try Self.chapters(file).count > 1)
+    }
+
+    @Test("Long titles, and more chapters than a list has, are in the finished file")
+    func manyChapters() throws {
+        let scratch = try Scratch()
+        let many = (0..<600).map { MovieChapter(seconds: Double($0) / 100, title: "\($0)") }
+        let path = scratch.file("many.mov")
+        try Data(Self.recording(scratch, many)).write(to: URL(filePath: path))
+        let repair = try MovieRepair(path: path)
+        let shown = many.filter { $0.seconds < repair.duration }
+        #expect(shown.count > 500)
+        #expect(
+            try Self.chapters(path) == shown.map { "\(Int(($0.seconds * 1000).rounded())) \($0.title)" })
+        let long = [
+            MovieChapter(seconds: 0, title: String(repeating: "é", count: 300)),
+            MovieChapter(seconds: 1, title: String(repeating: "a", count: 255)),
+        ]
+        try Data(Self.recording(try Scratch(), long)).write(to: URL(filePath: path))
+        _ = try MovieRepair(path: path)
+        #expect(
+            try Self.chapters(path) == [
+                "0 \(String(repeating: "é", count: 127))", "1000 \(String(repeating: "a", count: 255))",
+            ])
+    }
+
+    @Test("Damaged chapters are left out, and no packet is")
+    func damagedChapters() throws {
+        let scratch = try Scratch()
+        var bytes = try Self.recording(scratch, [MovieChapter(seconds: 0, title: "Start")])
+        let path = scratch.file("damaged.mov")
+        let list = try #require(Data(bytes).range(of: Data("chpl".utf8)))
+        // The number of entries.
+        bytes[list.upperBound + 8] = 200
+        try Data(bytes).write(to: URL(filePath: path))
+        let whole = try Movie(MovieMemory(bytes))
+        let repair = try MovieRepair(path: path)
+        #expect(repair.remarks.count == 1 && repair.remarks[0].contains("chpl"), "\(repair.remarks)")
+        // With that of the chapter that could be read.
+        #expect(repair.packetCount == whole.tracks.reduce(0) { $0 + $1.sampleCount } + 1)
     }
 
     /// The sample table of the video has the boxes that its samples need.

@@ -18,8 +18,8 @@ package struct RepairCommand: ParsableCommand {
             A recording that was not finished is a .mov or .mp4 in fragments, the last of which may be cut off. It plays as it \
             is; programs that edit, and QuickTime, want one movie box. repair appends that and turns what was the first one into \
             media data with one write of 16 bytes. No media is moved or lost: a file of any size takes a moment, and a \
-            repair that is interrupted can be made again. A file that is finished already is not changed. Files in fragments of \
-            other programs are finished, too.
+            repair that is interrupted can be made again. Chapters that began before the end are kept. A file that is \
+            finished already is not changed. Files in fragments of other programs are finished, too.
             """)
 
     @Argument(help: "The recording, a .mov or .mp4.")

@@ -27,6 +27,8 @@ package final class CaptureQueue: CaptureSink {
         package var repeated = 0
         /// Times without a source, which came back, in seconds.
         package var interruptions: [(time: Double, duration: Double)] = []
+        /// When the last frame came that has a number of the source, in seconds.
+        var lastTime = 0.0
 
         package init() {}
     }

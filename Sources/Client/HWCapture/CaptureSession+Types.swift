@@ -8,6 +8,10 @@ extension CaptureSession {
         public var replaces = false
         /// How long the recording is; nil until `stop`, or until the source ends.
         public var duration: Duration?
+        /// Bytes of the file at most, at which the recording ends; nil without an end.
+        public var greatestSize: UInt64?
+        /// The sound of the recording; nil for none.
+        public var sound: CaptureSoundFeed?
         /// Properties of the compression session; they replace those of recordings: `RealTime`, no reordered pictures, a key frame
         /// every 2 s, and the bit rate that the size and rate of the frames recommend.
         public var properties: [PropertyKey: PropertyValue] = [:]
@@ -27,6 +31,8 @@ extension CaptureSession {
         case stopped
         /// It has lasted for `Options.duration`.
         case duration
+        /// The next frame would have exceeded `Options.greatestSize`.
+        case greatestSize
         /// The source ended, and why.
         case source(String)
         /// It failed; the file has what was coded before.
@@ -39,6 +45,43 @@ extension CaptureSession {
         public var time: Double
         /// One of how many frames is recorded from then on.
         public var divisor: Int
+    }
+
+    /// Pictures of a size.
+    public struct Size: Hashable, Sendable {
+        /// Seconds of the recording from which on they come.
+        public var time: Double
+        /// In pixels.
+        public var width: Int
+        public var height: Int
+
+        package init(time: Double, width: Int, height: Int) {
+            (self.time, self.width, self.height) = (time, width, height)
+        }
+    }
+
+    /// What was left out between `pause` and `resume`.
+    public struct Pause: Hashable, Sendable {
+        /// Seconds of the recording.
+        public var time: Double
+        /// The seconds that are not in the file.
+        public var duration: Double
+    }
+
+    /// The beginning of a chapter.
+    public struct Mark: Hashable, Sendable {
+        /// Seconds of the recording.
+        public var time: Double
+        public var title: String
+    }
+
+    /// What became of the sound.
+    public struct Sound: Hashable, Sendable {
+        /// Packets in the file, and those that would have overlapped others or found no room.
+        public var packets = 0
+        public var dropped = 0
+        /// Seconds between packets that have none.
+        public var silence = 0.0
     }
 
     /// What happened so far.
@@ -56,7 +99,9 @@ extension CaptureSession {
     /// `captured` is `coded` less `repeated`, and `dropped`.
     public struct Receipt: Sendable {
         public var file: String
-        /// Bytes of the file.
+        /// Files with numbers that followed, because one has space for some dozen changes of the frames' size at most.
+        public var furtherFiles: [String]
+        /// Bytes of all files.
         public var size: UInt64
         /// Seconds.
         public var duration: Double
@@ -74,6 +119,13 @@ extension CaptureSession {
         /// Frames that were recorded once more, because the source sends only what changes; they are in `coded`.
         public var repeated: Int
         public var halvings: [Halving]
+        /// The sizes behind the first.
+        public var newSizes: [Size]
+        public var pauses: [Pause]
+        /// Chapters.
+        public var marks: [Mark]
+        /// nil without sound.
+        public var sound: Sound?
         /// Seconds between the two frames that are furthest apart.
         public var longestGap: Double
         /// How often the session continued in another process.

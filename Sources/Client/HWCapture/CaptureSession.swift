@@ -9,7 +9,7 @@ public import HWClient
 /// coded; the one before it lasts longer, so that times stay those of the source. `Receipt` has the time and the cause of each.
 ///
 /// The source, a camera, a screen or the app itself by `CaptureFeed`, calls on its own thread and never waits. A thread of the
-/// session codes and writes. When the last reference goes, the recording ends as by `stop`, without a wait for it.
+/// session codes, and another writes. When the last reference goes, the recording ends as by `stop`, without a wait for it.
 public final class CaptureSession: Sendable {
     private let recorder: CaptureRecorder
 
@@ -22,7 +22,8 @@ public final class CaptureSession: Sendable {
     /// The file is created with the first frame, so that `Options.replaces` replaces nothing where there is none.
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
-    ///   - source: frames of NV12, YU12, P010, I010, AR24, AB24 or AB4H; one whose size or format changes ends the recording.
+    ///   - source: frames of NV12, YU12, P010, I010, AR24, AB24 or AB4H. Where their size or format changes, they are coded by another
+    ///     session, with a sample entry of their own in the file.
     ///   - path: a name that ends with .mov is a QuickTime movie, others are MP4.
     ///   - options: by default a recording until `stop`.
     /// - Throws: `format`, `file`, `session` or `source`; nothing was written.
@@ -37,6 +38,27 @@ public final class CaptureSession: Sendable {
 
     /// What happened so far.
     public var counts: Counts { recorder.counts }
+
+    /// Whether frames and sound are left out.
+    public var isPaused: Bool { recorder.timeline?.isPaused ?? false }
+
+    /// Leaves out frames and sound from now on, which are not counted: what follows `resume` continues the file's time line.
+    ///
+    /// - Returns: false while a pause lasts, after the end, and for more than 1,000 pauses.
+    @discardableResult
+    public func pause() -> Bool { recorder.timeline?.pause(at: CaptureFeed.now) != nil }
+
+    /// Takes frames and sound again.
+    /// - Returns: false without a pause.
+    @discardableResult
+    public func resume() -> Bool { recorder.timeline?.resume() != nil }
+
+    /// Begins a chapter now: the finished file has it, and one that is repaired after a crash.
+    ///
+    /// - Parameter title: nil for the chapter's number.
+    /// - Returns: false after the end, and for more than 10,000 chapters.
+    @discardableResult
+    public func mark(_ title: String? = nil) -> Bool { recorder.timeline?.mark(title, at: CaptureFeed.now) != nil }
 
     /// What was recorded, after the end; nil before it, and where there is no file.
     public var receipt: Receipt? { recorder.receipt }

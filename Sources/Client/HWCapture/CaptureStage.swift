@@ -31,16 +31,17 @@ extension CaptureQueue {
 }
 
 extension CaptureQueue.Counts {
-    /// Counts the frames that a gap of the source's numbers shows.
+    /// Counts the frames that a gap of the source's numbers shows, before the frame of a time.
     package mutating func noteGap(_ sequence: UInt64?, _ last: inout UInt64?, at seconds: Double, period: Double) {
         guard let sequence else { return }
+        defer { (last, lastTime) = (sequence, seconds) }
         // A number that jumps by more was reset.
-        if let last, sequence > last + 1, sequence - last <= CaptureQueue.longestGap {
-            let lost = Int(sequence - last - 1)
-            captured += lost
-            log.add(lost, at: max(0, seconds), .source, period: period)
-        }
-        last = sequence
+        guard let last, sequence > last + 1, sequence - last <= CaptureQueue.longestGap else { return }
+        let lost = Int(sequence - last - 1)
+        captured += lost
+        // Evenly between the two that came.
+        let step = max(0, seconds - lastTime) / Double(lost + 1)
+        log.add(lost, at: max(0, seconds - step * Double(lost)), step: step, .source, period: period)
     }
 
     /// Counts frames that the source has reported as lost.

@@ -55,13 +55,15 @@ public struct DropLog: Sendable {
     package var total: Int { counts.values.reduce(0, +) }
 
     /// - Parameters:
-    ///   - time: in seconds of the recording.
+    ///   - time: of the first, in seconds of the recording.
+    ///   - step: seconds between two of them.
     ///   - period: seconds of a frame: what follows within one and a half continues an entry.
     package mutating func add(
-        _ frames: Int, at time: Double, _ cause: DropCause, detail: String? = nil, period: Double = 0
+        _ frames: Int, at time: Double, step: Double = 0, _ cause: DropCause, detail: String? = nil,
+        period: Double = 0
     ) {
         counts[cause, default: 0] += frames
-        defer { last = time }
+        defer { last = time + step * Double(frames - 1) }
         if let last, let index = drops.indices.last, drops[index].cause == cause, drops[index].detail == detail,
             time - last <= period * 1.5
         {

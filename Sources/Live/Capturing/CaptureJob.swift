@@ -10,13 +10,6 @@ internal import HWMovies
 
 /// One run of `hwctl capture`: source → queue → session → files.
 package final class CaptureJob {
-    /// Why a recording ends, as the receipt has it.
-    enum End {
-        case duration, signal, maxSize
-        case source(String)
-        case failure(CommandFailure)
-    }
-
     private let arguments: CaptureArguments
     private let name: String
     private let source: any CaptureSource
@@ -28,7 +21,7 @@ package final class CaptureJob {
     private let stillPlan: CaptureStills.Plan?
     private var stills: CaptureStills?
     private let signals: CaptureSignals
-    private let epoll: Epoll
+    private let loop: CaptureLoop
     private var settings: CaptureSettings
     private var receipt: CaptureReceipt
 
@@ -36,8 +29,7 @@ package final class CaptureJob {
     package init(_ arguments: CaptureArguments, kinds: [CaptureKind], sound kind: CaptureSoundKind?) throws {
         // First, so that no thread takes a signal.
         signals = try CaptureSignals()
-        epoll = try Epoll()
-        try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
+        loop = try CaptureLoop(request: signals.fileDescriptor)
         self.arguments = arguments
         var plan = CaptureFiles.Plan(
             path: arguments.file ?? "", replaces: arguments.yes,
@@ -60,7 +52,7 @@ package final class CaptureJob {
         }
         settings = CaptureSettings(arguments, format, copy?.format ?? .nv12)
         sound = try CaptureSound(arguments, kind, test: (source as? TestSource)?.sound)
-        (plan.color, plan.sound) = (settings.color, sound?.track.settings)
+        (plan.color, plan.sound) = (settings.color, sound?.settings)
         self.plan = plan
         receipt = CaptureReceipt(source: name, format)
     }
@@ -91,7 +83,7 @@ package final class CaptureJob {
             return try kind.open(request)
         }
         guard kind.comesBack else {
-            throw CommandFailure(.usage, "--reconnect is for cameras, not for the source \(kind.name)")
+            throw CommandFailure(.usage, "--reconnect is for cameras and nodes, not for the source \(kind.name)")
         }
         return try ReconnectingSource(wait: UInt64(wait)) { () throws(CommandFailure) in try kind.open(request) }
     }
@@ -154,13 +146,8 @@ package final class CaptureJob {
                 settings.preset = trial.preset(for: settings)
                 return (try settings.session(daemon), settings)
             },
-            watch: { [epoll] descriptor, isOpen in
-                if isOpen {
-                    try epoll.add(descriptor, token: 2, events: .readable)
-                } else {
-                    try epoll.remove(descriptor)
-                }
-            })
+            watch: { [loop] in try loop.watch($0, isOpen: $1) })
+        recording.note = Self.report
         try run(recording, writer, saver)
     }
 
@@ -182,8 +169,6 @@ package final class CaptureJob {
 
     private func run(_ recording: any CaptureStream, _ writer: CaptureWriter, _ saver: CaptureSaver?) throws {
         let actions = CaptureActions(recording.frames, writer, sound, stills, canSave: saver != nil)
-        try epoll.add(recording.wake.fileDescriptor, token: 1, events: .readable)
-        if let session = recording.descriptor { try epoll.add(session, token: 2, events: .readable) }
         signals.beginRecording(arguments.control)
         defer { signals.endRecording() }
         let end = record(recording, actions)
@@ -195,11 +180,9 @@ package final class CaptureJob {
         receipt.restarts = recording.restartCount
         receipt.sound = sound?.receipt
         if let size = recording.sizes.first { (receipt.width, receipt.height) = (size.width, size.height) }
-        receipt.newSizes = Array(recording.sizes.dropFirst())
-        receipt.marks = actions.marks
-        receipt.pauses = recording.frames.pauses(now: MonotonicTime.now.nanoseconds).map {
-            CaptureReceipt.Pause($0)
-        }
+        receipt.newSizes = recording.sizes.dropFirst().map { CaptureReceipt.Size($0) }
+        receipt.marks = actions.timeline.marks.map { CaptureReceipt.Mark($0) }
+        receipt.pauses = actions.timeline.pauses.map { CaptureReceipt.Pause($0) }
         receipt.unsaved = saver?.faults ?? []
         recording.close()
         receipt.stills = finishStills()
@@ -239,52 +222,39 @@ package final class CaptureJob {
         return reports
     }
 
-    /// The loop: until the end, and until every frame that was taken is coded.
+    /// Records until the end, and until every frame that was taken is coded.
     /// - Returns: why the recording ended, and when, in nanoseconds of CLOCK_MONOTONIC.
     private func record(
         _ recording: any CaptureStream, _ actions: CaptureActions
-    ) -> (cause: End, time: UInt64) {
-        do {
-            try recording.prepare()
-            try sound?.start()
-            try source.start(recording.frames)
-        } catch {
-            sound?.stop()
-            return (.failure(CommandFailure(error)), MonotonicTime.now.nanoseconds)
+    ) -> (cause: CaptureStop, time: UInt64) {
+        do { try loop.begin(recording, source, sound) } catch {
+            return (.failed(error), MonotonicTime.now.nanoseconds)
         }
         let keys =
             ", p pauses and resumes, m begins a chapter" + (actions.canSave ? ", s saves" : "")
             + (stills == nil ? "" : ", c takes a still")
         Console.note("recording; Ctrl-C ends it" + (signals.hasKeys ? keys : ""))
-        var end: End?
-        var isReceiving = true
-        do {
-            while end == nil {
-                // Packets that stay in the session would end every wait at once.
-                if let session = recording.descriptor, isReceiving != recording.isReceiving {
-                    isReceiving.toggle()
-                    try epoll.modify(session, token: 2, events: isReceiving ? .readable : [])
-                }
-                _ = try epoll.wait(until: recording.deadline)
-                recording.wake.clear()
+        return loop.run(
+            recording, source,
+            follow: {
                 // First, so that all that was asked for before the end is done.
-                if signals.hasRequest { end = .signal }
+                let isOver = signals.hasRequest
                 for request in signals.takeControls() { actions.perform(request) }
-                try recording.step()
-                actions.step(at: MonotonicTime.now.nanoseconds)
-                end = end ?? recording.end
-            }
-        } catch { end = .failure(CommandFailure(error)) }
-        let time = MonotonicTime.now.nanoseconds
-        source.stop()
-        do { if recording.isCoding { try recording.drain() } } catch {
-            // What ended the recording is what is reported.
-            if case .failure = end {} else { end = .failure(CommandFailure(error)) }
+                return isOver
+            }, stepped: actions.step)
+    }
+
+    private static func report(_ news: CaptureRecording.News) {
+        switch news {
+        case .rate(let time, let divisor, let isLess):
+            Console.note(
+                (isLess ? "warning: more than 5 % of the frames were dropped in 5 s" : "no more frames are dropped")
+                    + (divisor > 1 ? ": one of \(divisor) is" : ": all are")
+                    + " recorded from \(DecimalText.text(time, 1)) s on")
+        case .size(let size):
+            Console.note(
+                "the source sends \(size.width)x\(size.height) from \(DecimalText.text(size.time, 1)) s on")
         }
-        do throws(CommandFailure) { try recording.endSound() } catch {
-            if case .failure = end {} else { end = .failure(error) }
-        }
-        return (end ?? .signal, time)
     }
 
     private func announce(_ session: CompressionSession, _ trial: CaptureTrial) {
@@ -306,16 +276,16 @@ package final class CaptureJob {
 
     /// Prints the receipt.
     /// - Throws: why the recording failed.
-    private func finish(_ end: End, _ written: CaptureWriter.Result, _ saver: CaptureSaver?) throws {
+    private func finish(_ end: CaptureStop, _ written: CaptureWriter.Result, _ saver: CaptureSaver?) throws {
         var failure: CommandFailure?
         switch end {
         case .duration: receipt.endedBy = "duration"
-        case .signal: receipt.endedBy = "signal"
+        case .request: receipt.endedBy = "signal"
         case .maxSize: receipt.endedBy = "max-size"
         case .source(let reason): (receipt.endedBy, receipt.reason) = ("source", reason)
-        case .failure(let cause): failure = cause
+        case .failed(let cause): failure = CommandFailure(cause)
         }
-        failure = written.failure ?? failure
+        failure = written.failure.map { CommandFailure($0) } ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
         guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
             let reason =

@@ -24,7 +24,7 @@ package struct CaptureReceipt: Encodable {
         package var time: Double
         package var duration: Double
 
-        init(_ pause: (time: Double, duration: Double)) {
+        init(_ pause: CaptureSession.Pause) {
             (time, duration) = (
                 (pause.time * 1000).rounded() / 1000, (pause.duration * 1000).rounded() / 1000
             )
@@ -41,6 +41,8 @@ package struct CaptureReceipt: Encodable {
         /// Seconds of the recording.
         package var time: Double
         package var title: String
+
+        init(_ mark: CaptureSession.Mark) { (time, title) = (mark.time, mark.title) }
 
         enum CodingKeys: String, CodingKey {
             case title
@@ -66,6 +68,8 @@ package struct CaptureReceipt: Encodable {
         package var time: Double
         package var width: Int
         package var height: Int
+
+        init(_ size: CaptureSession.Size) { (time, width, height) = (size.time, size.width, size.height) }
 
         enum CodingKeys: String, CodingKey {
             case width, height

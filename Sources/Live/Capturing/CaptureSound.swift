@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import HWDCaptureSound
 internal import HWDControlCommands
 internal import HWDEdits
 internal import HWDMetadata
 internal import HWDModel
+internal import HWDTransport
 internal import HWMovies
 internal import Synchronization
 
 /// The sound of a recording: its source, and its packets for the files.
-final class CaptureSound: CaptureSoundSink {
+final class CaptureSound: CaptureSoundSink, RecordedSound {
     let name: String
-    let track: SoundTrack
+    private let track: SoundTrack
     private let source: any CaptureSoundSource
     private struct State {
         var end: CaptureEnd?
@@ -22,7 +24,7 @@ final class CaptureSound: CaptureSoundSink {
     private let state = Mutex(State())
 
     /// Sound that is held until its true time is known, in nanoseconds.
-    static let hold = UInt64(SoundClock.hold * 1e9)
+    private static let hold = UInt64(SoundClock.hold * 1e9)
 
     /// Opens what `--audio` names; nil for none.
     ///
@@ -49,8 +51,28 @@ final class CaptureSound: CaptureSoundSink {
         } catch { throw CommandFailure(.unavailable, error.reason) }
     }
 
+    var settings: SoundTrackSettings { track.settings }
+
     func start() throws(CommandFailure) { try source.start(self) }
     func stop() { source.stop() }
+    func pause(at time: UInt64) { track.pause(at: time) }
+    func resume(at time: UInt64) { track.resume(at: time) }
+
+    func write(from origin: UInt64, to writer: CaptureWriter) throws(CommandFailure) {
+        if let reason = news { Console.note("warning: the recording continues with silence: \(reason)") }
+        track.begin(at: origin)
+        writer.append(try packets(now: MonotonicTime.now.nanoseconds))
+    }
+
+    func end(from origin: UInt64, at end: UInt64, to writer: CaptureWriter) throws(CommandFailure) {
+        defer { stop() }
+        // Its true time is known half a second later.
+        while MonotonicTime.now.nanoseconds < end + Self.hold { usleep(20_000) }
+        stop()
+        track.begin(at: origin)
+        writer.append(try finish(at: end))
+        writer.endSound(at: track.duration)
+    }
 
     func samples(_ samples: UnsafeBufferPointer<Float>, at time: UInt64, isExact: Bool) {
         track.samples(samples, at: time, isExact: isExact)
@@ -62,7 +84,7 @@ final class CaptureSound: CaptureSoundSink {
     }
 
     /// Why the source sends nothing, once each time; for the recorder's thread.
-    var news: String? {
+    private var news: String? {
         state.withLock { state in
             let hasStalled = track.isStalled && !state.wasStalled
             state.wasStalled = track.isStalled
@@ -73,14 +95,14 @@ final class CaptureSound: CaptureSoundSink {
     }
 
     /// The packets that are complete.
-    func packets(now: UInt64) throws(CommandFailure) -> [WrittenPacket] {
+    private func packets(now: UInt64) throws(CommandFailure) -> [WrittenPacket] {
         do throws(MediaError) { return try track.packets(now: now) } catch {
             throw CommandFailure(.software, error.reason)
         }
     }
 
     /// The rest of the packets, up to the recording's end.
-    func finish(at time: UInt64) throws(CommandFailure) -> [WrittenPacket] {
+    private func finish(at time: UInt64) throws(CommandFailure) -> [WrittenPacket] {
         do throws(MediaError) { return try track.finish(at: time) } catch {
             throw CommandFailure(.software, error.reason)
         }

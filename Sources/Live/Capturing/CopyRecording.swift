@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import HWDCaptureSound
 internal import HWDControlCommands
 internal import HWDHEVC
 internal import HWDModel
@@ -11,7 +10,7 @@ internal import HWMovies
 final class CopyRecording: CaptureStream {
     private let queue: CopyQueue
     private let writer: CaptureWriter
-    private let sound: CaptureSound?
+    private let sound: (any RecordedSound)?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
     private let limit: UInt64?
@@ -23,7 +22,7 @@ final class CopyRecording: CaptureStream {
     private var sent = 0
     private var lastTime: UInt64 = 0
     private var lastPTS: Int64 = -1
-    private(set) var sizes: [CaptureReceipt.Size] = []
+    private(set) var sizes: [CaptureSession.Size] = []
 
     /// Nanoseconds in which a stream has its first key frame.
     private static let longestWait: UInt64 = 30_000_000_000
@@ -32,7 +31,7 @@ final class CopyRecording: CaptureStream {
 
     /// - Parameter color: that of the source, for a stream that states none.
     init(
-        _ codec: CaptureCodec, _ queue: CopyQueue, _ writer: CaptureWriter, _ sound: CaptureSound?,
+        _ codec: CaptureCodec, _ queue: CopyQueue, _ writer: CaptureWriter, _ sound: (any RecordedSound)?,
         frameDuration: UInt64, color: MovieColor?, segment: UInt64?, limit: UInt64?
     ) {
         (self.queue, self.writer, self.sound, self.segment) = (queue, writer, sound, segment)
@@ -71,7 +70,7 @@ final class CopyRecording: CaptureStream {
         let time = queue.elapsed(at: unit.time)
         if let configuration = sample.configuration { writer.configure(configuration) }
         if let size = sample.size, size != sizes.last.map({ ($0.width, $0.height) }) ?? (0, 0) {
-            sizes.append(CaptureReceipt.Size(time: Double(time) / 1e9, width: size.width, height: size.height))
+            sizes.append(CaptureSession.Size(time: Double(time) / 1e9, width: size.width, height: size.height))
         }
         var begins = false
         if let segment, unit.isKeyFrame, time >= segmentStart + segment {
@@ -88,11 +87,11 @@ final class CopyRecording: CaptureStream {
         lastTime = time
     }
 
-    var end: CaptureJob.End? {
+    var end: CaptureStop? {
         let written = writer.state
-        if let failure = written.failure { return .failure(failure) }
+        if let failure = written.failure { return .failed(failure) }
         if written.isFull { return .maxSize }
-        if let end = CaptureJob.End(queue.end) { return end }
+        if let end = CaptureStop(queue.end) { return end }
         guard let limit, queue.origin != nil else { return nil }
         return queue.elapsed(at: MonotonicTime.now.nanoseconds) >= limit + Self.longestDelay ? .duration : nil
     }
@@ -108,7 +107,7 @@ final class CopyRecording: CaptureStream {
         }
     }
 
-    func endSound() throws(CommandFailure) {
+    func endSound() throws {
         guard let sound else { return }
         guard let origin = queue.origin, sent > 0 else { return sound.stop() }
         try sound.end(from: origin, at: queue.clock(at: lastTime + frameDuration) ?? origin, to: writer)

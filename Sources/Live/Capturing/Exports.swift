@@ -14,3 +14,7 @@ extension CaptureSettings {
                 ? arguments.rate.map { CaptureRate(Int($0.numerator), Int($0.denominator)) } : nil)
     }
 }
+
+extension CaptureError: CommandError {
+    package var commandFailure: CommandFailure { CommandFailure(exitStatus, reason) }
+}

@@ -107,7 +107,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
 extension PipeWireSource {
     /// Nodes as `hwctl capture` has them: `pipewire:NODE`.
     package static var kind: CaptureKind {
-        CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
+        var kind = CaptureKind("pipewire", hasPart: true) { () throws(CommandFailure) in
             try PipeWireNode.all().map { node in
                 let name = node.name.isEmpty ? String(node.serial) : node.name
                 return CaptureListing(
@@ -116,6 +116,8 @@ extension PipeWireSource {
         } open: { request throws(CommandFailure) in
             try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
         }
+        kind.comesBack = true
+        return kind
     }
 }
 
@@ -155,7 +157,7 @@ private final class Receiver: @unchecked Sendable {
             clock = next
             // Only times of the source are steady enough to say that it sent less than it should.
             if frame.has_header, let missed = steps.add(time, number) {
-                sink.lost(missed, at: time, cause: "not-sent")
+                sink.lost(missed.count, at: missed.time, cause: "not-sent")
             }
             return true
         }

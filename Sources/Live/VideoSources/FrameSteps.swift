@@ -13,8 +13,8 @@ package struct FrameSteps {
     /// A frame that came.
     ///
     /// A late frame is none that is missing: the frame behind it decides, which of a late one is no later itself.
-    /// - Returns: how many are missing before the last one; nil without any.
-    package mutating func add(_ time: UInt64, _ number: UInt64?) -> Int? {
+    /// - Returns: how many are missing before the last one, and the time of the first of them; nil without any.
+    package mutating func add(_ time: UInt64, _ number: UInt64?) -> (count: Int, time: UInt64)? {
         guard let period, let number else { return nil }
         defer { (before, last) = (last, (time, number)) }
         guard let before, let last, before.time < last.time, last.time < time, before.number < last.number,
@@ -25,6 +25,7 @@ package struct FrameSteps {
         let remaining = Double(time - before.time) / period - Double(number - before.number)
         // What is missing behind the last frame is not counted before the next one.
         let missing = min(lateness, remaining)
-        return missing > 0.5 ? Int(min(1e4, missing.rounded())) : nil
+        guard missing > 0.5 else { return nil }
+        return (Int(min(1e4, missing.rounded())), min(last.time, before.time + UInt64(min(1e18, period))))
     }
 }

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Frames of one gray each, whose value is their number, that an app feeds.
-private final class GrayFrames: Sendable {
+final class GrayFrames: Sendable {
     static let (width, height) = (64, 64)
     let feed: CaptureFeed
     /// The time of the first frame, which is that at which it is sent.
@@ -22,7 +22,7 @@ private final class GrayFrames: Sendable {
     }
 
     /// Nanoseconds of a frame's time: 40 ms apart.
-    private func time(_ number: Int) -> UInt64 {
+    func time(_ number: Int) -> UInt64 {
         begin.withLock { begin in
             let first = begin ?? CaptureFeed.now
             begin = first
@@ -30,8 +30,20 @@ private final class GrayFrames: Sendable {
         }
     }
 
-    /// Sends frames, by default each a moment after the other.
+    /// Sends a frame that is taken now.
+    /// - Returns: when, in nanoseconds.
+    func sendNow(_ number: Int) -> UInt64 {
+        let now = CaptureFeed.now
+        send(number..<number + 1, at: { _ in now })
+        return now
+    }
+
+    /// Sends frames, by default each a moment after the other, 40 ms apart by their times.
     func send(_ numbers: Range<Int>, waits: Bool = true) {
+        send(numbers, waits: waits, at: time)
+    }
+
+    private func send(_ numbers: Range<Int>, waits: Bool = true, at time: (Int) -> UInt64) {
         let chroma = [UInt8](repeating: 128, count: Self.width * Self.height / 2)
         for number in numbers {
             let luma = [UInt8](repeating: UInt8(16 + 4 * number), count: Self.width * Self.height)
@@ -171,19 +183,19 @@ struct RecordingTests {
         }
     }
 
-    @Test func anotherSizeEndsTheRecording() async throws {
+    @Test func anotherSizeContinuesTheFile() async throws {
         let service = try PrivateService()
         let source = ChangingSource()
-        let session = try await CaptureSession.start(
-            service.daemon, source, to: "\(service.folder)/changed.mov", fast())
+        let path = "\(service.folder)/changed.mov"
+        let session = try await CaptureSession.start(service.daemon, source, to: path, fast())
         source.run()
         let receipt = try await session.waitUntilEnd()
-        guard case .source(let reason) = receipt.end else {
-            Issue.record("it ended by \(receipt.end)")
-            return
-        }
-        #expect(reason.contains("another size"))
-        #expect(receipt.captured == 1 && receipt.coded == 1)
+        #expect(receipt.captured == 10 && receipt.coded == 10 && receipt.furtherFiles.isEmpty)
+        #expect(receipt.newSizes.map { [$0.width, $0.height] } == [[128, 64]])
+        #expect(abs((receipt.newSizes.first?.time ?? 0) - 0.2) < 0.001)
+        let sizes = try Probe.lines(path, "-select_streams", "v", "-show_entries", "frame=width,height")
+        let wanted = Array(repeating: ["64", "64"], count: 5) + Array(repeating: ["128", "64"], count: 5)
+        #expect(sizes.map { $0.split(separator: ",").prefix(2).map { String($0) } } == wanted)
     }
 
     @Test func aDurationEndsIt() async throws {
@@ -278,7 +290,7 @@ struct RecordingTests {
     }
 }
 
-/// Sends a frame, and then another size.
+/// Sends frames, and then some of another size.
 private final class ChangingSource: CaptureSource, @unchecked Sendable {
     let format = CaptureFormat(.raw(pixelFormat: "NV12"), width: 64, height: 64, rate: CaptureRate(25))
     private var sink: (any CaptureSink)?
@@ -287,15 +299,22 @@ private final class ChangingSource: CaptureSource, @unchecked Sendable {
     func stop() {}
 
     func run() {
-        let bytes = [UInt8](repeating: 128, count: 64 * 96)
-        bytes.withUnsafeBytes { bytes in
-            let planes = [0..<64 * 64, 64 * 64..<64 * 96].map {
-                CapturePlane(UnsafeRawBufferPointer(rebasing: bytes[$0]), stride: 64)
+        let begin = CaptureFeed.now
+        for number in 0..<10 {
+            let width = number < 5 ? 64 : 128
+            if number == 5 {
+                var other = format
+                other.width = width
+                sink?.changed(other)
             }
-            sink?.frame(planes, at: CaptureFeed.now, sequence: nil)
+            let bytes = [UInt8](repeating: 128, count: width * 96)
+            bytes.withUnsafeBytes { bytes in
+                let planes = [0..<width * 64, width * 64..<width * 96].map {
+                    CapturePlane(UnsafeRawBufferPointer(rebasing: bytes[$0]), stride: width)
+                }
+                sink?.frame(planes, at: begin + UInt64(number) * 40_000_000, sequence: nil)
+            }
         }
-        var other = format
-        other.width = 128
-        sink?.changed(other)
+        sink?.ended(.finished)
     }
 }

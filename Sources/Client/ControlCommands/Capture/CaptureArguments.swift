@@ -52,7 +52,7 @@ package struct CaptureArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Wait this long for a camera of Video4Linux2 that goes away, in seconds or h:m:s, and continue when it is back.",
+            "Wait this long for a camera or node that goes away, in seconds or h:m:s, and continue when it is back.",
             valueName: "time"))
     package var reconnect: String?
 

@@ -34,7 +34,7 @@ package struct CaptureCommand: ParsableCommand {
               q              stop                   end the recording
             Without a title, a chapter has a number. Pictures and sound of a pause are not recorded: the parts are joined, and \
             --duration does not count pauses. Chapters are \
-            in the files that the recording finishes; hwctl repair does not know them. \
+            in the files that the recording or hwctl repair finishes. \
             The end of standard input ends no recording.
 
             LAST
@@ -107,7 +107,7 @@ package struct CaptureCommand: ParsableCommand {
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
             A warning names what a source sends in another size or at another rate than was asked. A camera or node that goes \
-            away ends the recording cleanly; with --reconnect TIME a camera of v4l2 is waited for, and the receipt lists the time without it. One \
+            away ends the recording cleanly; with --reconnect TIME it is waited for, and the receipt lists the time without it. One \
             that sends nothing for 5 seconds, or a screen or window whose first picture takes 30, ends the recording with status 74.
             """)
 

@@ -19,6 +19,8 @@ struct FileLayout {
     private(set) var others: [FourCC] = []
     /// What of the fragments the tables of a plain movie would lose; nil where they keep all.
     private(set) var loss: String?
+    /// The chapters that the fragments have.
+    private(set) var chapters = FragmentChapters()
     private var fragments: [(start: UInt64, body: Range<UInt64>)] = []
 
     /// Looks at the header of every box at the top level.
@@ -87,6 +89,7 @@ struct FileLayout {
                 var list = BoxList(body[...])
                 var previous: UInt64?
                 while let (header, body) = try list.next() {
+                    if header.type == "udta" { addChapters(body, at: fragment.start) }
                     guard header.type == "traf" else { continue }
                     var track = try TrackFragment(body, start: fragment.start, previous: previous, defaults)
                     runs += track.runCount
@@ -111,6 +114,12 @@ struct FileLayout {
             guard runs <= MovieLimits.fragmentRuns else {
                 throw MovieError(.limit, "the fragments have more than \(MovieLimits.fragmentRuns) runs of samples")
             }
+        }
+    }
+
+    private mutating func addChapters(_ body: ArraySlice<UInt8>, at position: UInt64) {
+        do throws(BoxError) { try chapters.add(body) } catch {
+            remark("the chapters of the fragment at byte \(position) are damaged: \(error.reason)")
         }
     }
 

@@ -24,6 +24,8 @@ public struct Movie: Sendable {
     public let remarks: [String]
     /// Why a plain movie would lack something of its fragments; nil where it would not.
     let loss: String?
+    /// The chapters that a recorder has left in the fragments.
+    let fragmentChapters: [MovieChapter]
 
     /// Reads the boxes of a movie.
     /// - Throws: `truncated` or `malformed` where there is no whole movie box, `limit` for a file with more than
@@ -74,7 +76,7 @@ public struct Movie: Sendable {
         (brand, timeScale, self.tracks) = (layout.brand, UInt32(scale), tracks)
         metadata = boxes.filter { $0.type == "udta" || $0.type == "meta" }
         (isFragmented, isCutShort, remarks) = (extends != nil, layout.isCutShort, layout.remarks)
-        loss = layout.loss
+        (loss, fragmentChapters) = (layout.loss, layout.chapters.chapters)
     }
 
     /// The track with a number; nil where there is none.

@@ -2,15 +2,6 @@
 public import HWDBoxes
 public import HWDHEVC
 
-/// A chapter of a recording.
-public struct MovieChapter: Hashable, Sendable {
-    /// Where it begins, in seconds of the movie.
-    public var seconds: Double
-    public var title: String
-
-    public init(seconds: Double, title: String) { (self.seconds, self.title) = (seconds, title) }
-}
-
 /// Records a .mov or .mp4 that survives: packets in, a file out that plays at any time up to half a second before its end.
 ///
 /// The file has its final name from the first packet on, unlike that of `MovieWriter`, because a crash must leave it there. It
@@ -43,8 +34,13 @@ public final class MovieRecorder {
 
     /// `udta` and `meta` of the movie, as they are.
     public var metadata: [Box] = []
-    /// Its chapters, in order, which `finish` writes.
+    /// Its chapters, which `finish` writes.
+    ///
+    /// Each fragment has those that were added or changed before it, so that `MovieRepair` writes them where the recorder dies: what
+    /// is removed later stays in a repaired file, whose titles end after 255 bytes.
     public var chapters: [MovieChapter] = []
+    /// Those that fragments have.
+    private var storedChapters: [MovieChapter] = []
 
     /// Bytes of the file behind the first movie box for sample entries of changed configurations.
     private static let headSpace = 4096
@@ -211,7 +207,7 @@ public final class MovieRecorder {
             throw last ?? failure ?? MovieError(.usage, "a movie needs a packet")
         }
         failure = MovieError(.usage, "the recording is finished")
-        try file.finish(try movie(), over: head.lowerBound)
+        try file.finish([try movie()], over: head.lowerBound)
         if let last { throw last }
         if disk.failure != 0 {
             throw MovieError(.io, "\(file.path) was not flushed to the disk while it was recorded")
@@ -272,6 +268,7 @@ extension MovieRecorder {
             throw error
         }
         disk.request()
+        storedChapters = chapters
         if let movie { head = UInt64(movie.lowerBound)..<UInt64(movie.upperBound) }
         sequence += 1
         runCount += runs
@@ -292,6 +289,7 @@ extension MovieRecorder {
         at position: UInt64, _ next: (track: Int, time: Int64)?
     ) throws(MovieError) -> (bytes: [UInt8], positions: [UInt64]) {
         var offsets = [Int](repeating: 0, count: tracks.count)
+        let chapters = FragmentChapters.box(self.chapters, after: storedChapters)
         func box() throws(MovieError) -> Box {
             var children = [Box("mfhd", [UInt8](bigEndian: [0, sequence + 1]))]
             for number in tracks.indices where !fragments[number].isEmpty {
@@ -300,7 +298,7 @@ extension MovieRecorder {
                         entry: tracks[number].entry, next: next?.track == number ? next?.time : nil,
                         offset: offsets[number], tracks[number].emptyAnnotations))
             }
-            return Box("moof", children: children)
+            return Box("moof", children: children + (chapters.map { [$0] } ?? []))
         }
         // The box has the same size whatever the offsets are.
         var end = try box().size + Box.headerSize
@@ -317,7 +315,11 @@ extension MovieRecorder {
     }
 
     /// More than the bytes of the next fragment's boxes: a sample's rows with those of its groups have less than 64.
-    private var pendingBoxSize: Int { fragments.reduce(4096) { $0 + 1024 + 64 * $1.packets.count } }
+    private var pendingBoxSize: Int {
+        fragments.reduce(4096 + (FragmentChapters.box(chapters, after: storedChapters)?.size ?? 0)) {
+            $0 + 1024 + 64 * $1.packets.count
+        }
+    }
 
     private static func space(_ size: Int) -> [UInt8] {
         Box("free", [UInt8](repeating: 0, count: size - Box.headerSize)).bytes
@@ -357,22 +359,12 @@ extension MovieRecorder {
     /// Writes the titles of chapters as samples of a track of text.
     private func chapterTrack(_ written: [WrittenTrack]) throws(MovieError) -> WrittenTrack? {
         let end = written.map { Double($0.duration) / Double($0.timeScale) }.max() ?? 0
-        let shown = chapters.filter { (0..<end).contains($0.seconds) }.sorted { $0.seconds < $1.seconds }
-        guard !shown.isEmpty else { return nil }
-        var track = WrittenTrack(chaptersOf: isQuickTime)
-        var bytes: [UInt8] = []
-        var position = file.position + UInt64(Box.headerSize)
-        var samples: [(packet: WrittenPacket, position: UInt64)] = []
-        for (number, chapter) in shown.enumerated() {
-            let until = number + 1 < shown.count ? shown[number + 1].seconds : end
-            let packet = WrittenTrack.chapter(chapter.title, from: chapter.seconds, until: until)
-            samples.append((packet, position))
-            bytes += packet.bytes
-            position += UInt64(packet.bytes.count)
-        }
-        // Without space for them the movie is finished without chapters.
-        guard (try? file.append(Box("mdat", bytes).bytes, reserve: reserve)) != nil else { return nil }
-        for (packet, position) in samples { track.append(packet, at: position) }
+        guard
+            let (track, media) = WrittenTrack.chapters(
+                chapters, until: end, isQuickTime: isQuickTime, at: file.position),
+            // Without space for them the movie is finished without chapters.
+            (try? file.append(media.bytes, reserve: reserve)) != nil
+        else { return nil }
         return track
     }
 }

@@ -3,7 +3,8 @@ internal import HWDBoxes
 
 /// Finishes a movie with fragments whose recorder died, in place, as `MovieRecorder.finish` does: no media is moved.
 ///
-/// The file may be cut off at any byte behind its movie box. What of the last fragment is in the file is kept.
+/// The file may be cut off at any byte behind its movie box. What of the last fragment is in the file is kept, and so are the chapters
+/// that began before the end.
 public struct MovieRepair: Sendable {
     /// What was found and done.
     public enum Outcome: Hashable, Sendable {
@@ -47,8 +48,9 @@ public struct MovieRepair: Sendable {
         let plan = try RepairPlan(movie, source, file.path)
         remarks = plan.remarks
         if let header = plan.lastHeader { try file.end(header.bytes, at: header.position) }
-        try file.finish(plan.movie, over: plan.start)
+        try file.finish(plan.boxes, over: plan.start)
         (outcome, packetCount, duration) = (.finished, plan.packetCount, plan.duration)
-        bytesWritten = plan.movie.size + Box.largeHeaderSize + (plan.lastHeader?.bytes.count ?? 0)
+        bytesWritten =
+            plan.boxes.reduce(0) { $0 + $1.size } + Box.largeHeaderSize + (plan.lastHeader?.bytes.count ?? 0)
     }
 }

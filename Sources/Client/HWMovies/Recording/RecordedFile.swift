@@ -199,16 +199,16 @@ final class RecordedFile {
         unlink(FileName.bytes(name))
     }
 
-    /// Makes a plain movie of one with fragments, without moving media: the movie box is appended, and one write of 16 bytes turns
-    /// what began with the first movie box into media data.
+    /// Makes a plain movie of one with fragments, without moving media: boxes, the last of them the movie's, are appended, and one
+    /// write of 16 bytes turns what began with the first movie box into media data.
     ///
     /// At any time before that write the file is the movie with fragments, whose readers pass over a second movie box.
     /// - Parameter start: where the first movie box begins.
     /// - Throws: `io`.
-    func finish(_ movie: Box, over start: UInt64) throws(MovieError) {
+    func finish(_ boxes: [Box], over start: UInt64) throws(MovieError) {
         try checkUnchanged(sizeOnly: false)
-        let end = position
-        do throws(MovieError) { try append(movie.bytes, reserve: 0) } catch {
+        let end = position + UInt64(boxes.dropLast().reduce(0) { $0 + $1.size })
+        do throws(MovieError) { try append(boxes.flatMap(\.bytes), reserve: 0) } catch {
             release()
             throw error
         }

@@ -3,8 +3,8 @@ internal import HWDBoxes
 
 /// What makes a plain movie of one with fragments, in place; the file is only read for it.
 struct RepairPlan {
-    /// The movie box, which is appended to the file.
-    let movie: Box
+    /// What is appended to the file: the titles of chapters, where there are any, and the movie box.
+    let boxes: [Box]
     /// Where the first movie box begins: its header becomes that of media data.
     let start: UInt64
     /// The header of the last box, which is cut off or states no size, as one that ends with the file; nil for a whole box.
@@ -40,7 +40,7 @@ struct RepairPlan {
         guard samples <= Self.maxSamples else {
             throw MovieError(.limit, "\(name) has \(samples) samples; \(Self.maxSamples) can be finished")
         }
-        let built = try Self.movieBox(movie, layout.media, try source.read(body))
+        var built = try Self.movieBox(movie, layout.media, try source.read(body))
         remarks =
             movie.remarks
             + layout.others.map {
@@ -49,6 +49,9 @@ struct RepairPlan {
         guard built.count > 0 else {
             throw MovieError(.truncated, "\(name) ends before its first packet does: nothing can be finished")
         }
+        let titles = try Self.addChapters(movie, to: &built, at: source.length)
+        try Self.setDuration(built.duration, in: &built.box)
+        duration = Double(built.duration) / Double(movie.timeScale)
         guard UInt64(built.box.size) <= MovieLimits.movieSize else {
             throw MovieError(
                 .limit, "the movie box would have \(built.box.size) bytes: no reader would open the file")
@@ -58,8 +61,8 @@ struct RepairPlan {
         } else {
             lastHeader = nil
         }
-        (self.movie, start, packetCount) = (built.box, body.lowerBound - UInt64(Box.headerSize), built.count)
-        duration = Double(built.duration) / Double(movie.timeScale)
+        boxes = (titles.map { [$0] } ?? []) + [built.box]
+        (start, packetCount) = (body.lowerBound - UInt64(Box.headerSize), built.count)
     }
 
     /// - Throws: `unsupported` for 4 GiB and more without a size.
@@ -153,11 +156,48 @@ struct RepairPlan {
             }
             children.append(finished)
         }
-        for index in children.indices where children[index].type == "mvhd" {
+        return (Box("moov", children: children), longest, count)
+    }
+
+    /// Adds a track with the chapters of the fragments to the movie box, as that of the first track of pictures.
+    ///
+    /// - Parameter position: where the titles are appended.
+    /// - Returns: the titles' media; nil without chapters, and where the pictures refer to other tracks already.
+    private static func addChapters(
+        _ movie: Movie, to built: inout (box: Box, duration: UInt64, count: Int), at position: UInt64
+    ) throws(MovieError) -> Box? {
+        let ids = built.box.children.compactMap { $0.trackID }
+        let end = Double(built.duration) / Double(movie.timeScale)
+        guard let pictures = movie.tracks.first(where: { $0.kind == .video && ids.contains(Int($0.id)) }),
+            let place = built.box.children.firstIndex(where: { $0.trackID == Int(pictures.id) }),
+            built.box.children[place].first("tref") == nil,
+            let id = ids.max().flatMap({ UInt32(exactly: $0 + 1) }),
+            let (track, media) = WrittenTrack.chapters(
+                movie.fragmentChapters, until: end, isQuickTime: movie.brand == "qt  ", at: position)
+        else { return nil }
+        // Behind the header and the edits.
+        let behind = built.box.children[place].children.lastIndex { $0.type == "tkhd" || $0.type == "edts" } ?? -1
+        built.box.children[place].children.insert(TrackBoxes.chapterReference(id), at: behind + 1)
+        let last = built.box.children.lastIndex { $0.type == "trak" } ?? place
+        built.box.children.insert(try track.box(id, movieScale: movie.timeScale), at: last + 1)
+        built.count += track.count
+        // Milliseconds may be rounded up.
+        built.duration = max(built.duration, track.movieTicks(track.duration, movie.timeScale))
+        for index in built.box.children.indices where built.box.children[index].type == "mvhd" {
+            // `next_track_ID` is the last field (ISO/IEC 14496-12 8.2.2.2).
+            let fields = built.box.children[index].fields
+            guard fields.count >= 4, let next = fields.bigEndian(at: fields.count - 4, 4) else { continue }
+            built.box.children[index].fields.replaceSubrange(
+                (fields.count - 4)..., with: [UInt8](bigEndian: [max(UInt32(next), id &+ 1)]))
+        }
+        return media
+    }
+
+    private static func setDuration(_ duration: UInt64, in box: inout Box) throws(MovieError) {
+        for index in box.children.indices where box.children[index].type == "mvhd" {
             try checkingBoxes { () throws(BoxError) in
-                try FinishedTables.setDuration(longest, in: &children[index], after: 4)
+                try FinishedTables.setDuration(duration, in: &box.children[index], after: 4)
             }
         }
-        return (Box("moov", children: children), longest, count)
     }
 }

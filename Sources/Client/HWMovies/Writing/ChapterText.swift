@@ -30,9 +30,26 @@ enum ChapterText {
 }
 
 extension WrittenTrack {
-    /// A chapter as a packet, from and until a time in seconds.
-    static func chapter(_ title: String, from start: Double, until end: Double) -> WrittenPacket {
-        let times = [start, end].map { Int64(min($0 * 1000, Double(Int32.max)).rounded()) }
-        return WrittenPacket(bytes: ChapterText.sample(title), time: times[0], duration: times[1] - times[0])
+    /// The titles of chapters as samples of a track of text, and the media box that has them; nil without chapters.
+    ///
+    /// - Parameters:
+    ///   - end: when the movie ends, in seconds: later chapters are left out.
+    ///   - position: where the media box begins.
+    static func chapters(
+        _ chapters: [MovieChapter], until end: Double, isQuickTime: Bool, at position: UInt64
+    ) -> (track: WrittenTrack, media: Box)? {
+        let shown = chapters.filter { (0..<end).contains($0.seconds) }.sorted { $0.seconds < $1.seconds }
+        guard !shown.isEmpty else { return nil }
+        var track = WrittenTrack(chaptersOf: isQuickTime)
+        var bytes: [UInt8] = []
+        for (number, chapter) in shown.enumerated() {
+            let until = number + 1 < shown.count ? shown[number + 1].seconds : end
+            let times = [chapter.seconds, until].map { Int64(min($0 * 1000, Double(Int32.max)).rounded()) }
+            let packet = WrittenPacket(
+                bytes: ChapterText.sample(chapter.title), time: times[0], duration: times[1] - times[0])
+            track.append(packet, at: position + UInt64(Box.headerSize + bytes.count))
+            bytes += packet.bytes
+        }
+        return (track, Box("mdat", bytes))
     }
 }

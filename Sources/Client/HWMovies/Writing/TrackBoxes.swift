@@ -19,9 +19,14 @@ struct TrackBoxes {
             media("vide", language, Box("vmhd", [0, 0, 0, 1] + [UInt8](repeating: 0, count: 8)), table),
         ]
         if let chapters {
-            children.insert(Box("tref", Box("chap", [UInt8](bigEndian: [chapters])).bytes), at: 2)
+            children.insert(Self.chapterReference(chapters), at: 2)
         }
         return Box("trak", children: children)
+    }
+
+    /// A track's reference to that with its chapters.
+    static func chapterReference(_ track: UInt32) -> Box {
+        Box("tref", Box("chap", [UInt8](bigEndian: [track])).bytes)
     }
 
     /// A track that players show as chapters and not as a picture: it is not enabled.

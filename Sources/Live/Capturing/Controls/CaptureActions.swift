@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDCaptureSound
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDTransport
 
 /// What controls do to a recording, for its thread.
 final class CaptureActions {
+    /// Pauses and chapters.
+    let timeline: CaptureTimeline
     private let queue: any PausableQueue
     private let writer: CaptureWriter
-    private let sound: CaptureSound?
     private let stills: CaptureStills?
     /// Whether `--last` keeps what a save writes.
     let canSave: Bool
-    private(set) var marks: [CaptureReceipt.Mark] = []
-    /// When all of what precedes a pause is coded, in nanoseconds of CLOCK_MONOTONIC; nil once it is written.
-    private var flushTime: UInt64?
     /// Saves that wait for what precedes them to be coded: times of the recording in ticks, and of CLOCK_MONOTONIC.
     private var saves: [(time: Int64, due: UInt64)] = []
 
-    /// Nanoseconds in which a frame and its sound are coded.
-    private static let codingTime = CaptureSound.hold + 250_000_000
     private static let greatestSaves = 16
     /// Nanoseconds for which sound's pauses may precede their control.
     private static let greatestDelay: UInt64 = 400_000_000
@@ -28,7 +23,8 @@ final class CaptureActions {
         _ queue: any PausableQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, _ stills: CaptureStills?,
         canSave: Bool
     ) {
-        (self.queue, self.writer, self.sound) = (queue, writer, sound)
+        timeline = CaptureTimeline(queue, writer, sound)
+        (self.queue, self.writer) = (queue, writer)
         (self.stills, self.canSave) = (stills, canSave)
     }
 
@@ -37,7 +33,7 @@ final class CaptureActions {
         switch request.control {
         case .pause: pause(at: request.time)
         case .resume: resume()
-        case .toggle: if queue.isPaused { resume() } else { pause(at: request.time) }
+        case .toggle: if timeline.isPaused { resume() } else { pause(at: request.time) }
         case .mark(let title): mark(title, at: request.time)
         case .save: save(at: request.time)
         case .still: takeStill()
@@ -64,9 +60,7 @@ final class CaptureActions {
             saves.removeFirst()
             writer.save(at: save.time)
         }
-        guard let time = flushTime, now >= time else { return }
-        flushTime = nil
-        writer.flush()
+        timeline.step(at: now)
     }
 
     /// Does what controls have left, once all is coded.
@@ -81,40 +75,29 @@ final class CaptureActions {
 
     private func pause(at time: UInt64) {
         let now = MonotonicTime.now.nanoseconds
-        guard let begin = queue.pause(at: max(time, now - min(now, Self.greatestDelay))) else {
+        guard let begin = timeline.pause(at: max(time, now - min(now, Self.greatestDelay))) else {
             return Console.note(
-                queue.isPaused
+                timeline.isPaused
                     ? "warning: the recording is paused already"
                     : "warning: the recording has had \(CapturePauses.greatestCount) pauses, and is not paused again"
             )
         }
-        sound?.track.pause(at: begin)
-        // A pause may last, and what precedes it is not to be lost.
-        flushTime = begin + Self.codingTime
         Console.file("paused at \(seconds(at: begin)) s")
     }
 
     private func resume() {
-        // Frames that have come since it was asked for are left out already.
-        guard let end = queue.resume(at: MonotonicTime.now.nanoseconds) else {
+        guard let end = timeline.resume() else {
             return Console.note("warning: the recording is not paused")
         }
-        sound?.track.resume(at: end)
-        flushTime = nil
         Console.file("resumed at \(seconds(at: end)) s")
     }
 
     private func mark(_ title: String?, at time: UInt64) {
-        guard marks.count < CaptureMarks.greatestCount else {
+        guard let mark = timeline.mark(title, at: time) else {
             return Console.note(
                 "warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
         }
-        let title = title ?? "Chapter \(marks.count + 1)"
-        let elapsed = queue.elapsed(at: time)
-        writer.mark(title, at: CaptureFiles.ticks(elapsed))
-        marks.append(
-            CaptureReceipt.Mark(time: Double(elapsed / 1_000_000) / 1000, title: title))
-        Console.file("\(title) at \(seconds(at: time)) s")
+        Console.file("\(mark.title) at \(seconds(at: time)) s")
     }
 
     private func save(at time: UInt64) {
@@ -124,7 +107,7 @@ final class CaptureActions {
         guard saves.count < Self.greatestSaves else {
             return Console.note("warning: \(saves.count) saves wait: this one is ignored")
         }
-        saves.append((CaptureFiles.ticks(queue.elapsed(at: time)), time + Self.codingTime))
+        saves.append((CaptureFiles.ticks(queue.elapsed(at: time)), time + CaptureTimeline.codingTime))
     }
 
     /// The time of the recording, for people.

@@ -1,23 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import HWDControlCommands
 package import HWMovies
-
-/// What takes the packets of a recording, for one thread.
-package protocol CaptureOutput {
-    var reports: [CaptureFiles.Report] { get }
-    /// Frames that were taken, and ticks between the two that are furthest apart.
-    var frames: Int { get }
-    var longestGap: Int64 { get }
-
-    mutating func configure(_ configuration: CaptureFiles.Configuration) throws(CommandFailure)
-    mutating func append(_ packet: CaptureFiles.Packet) throws(CommandFailure) -> Bool
-    mutating func append(sound packet: WrittenPacket) throws(CommandFailure) -> Bool
-    mutating func mark(_ title: String, at time: Int64)
-    mutating func save(at time: Int64)
-    mutating func flush() throws(CommandFailure)
-    /// - Parameter soundEnd: where the recording's sound ends, in samples; nil without sound.
-    mutating func finish(soundEnd: Int64?) throws(CommandFailure)
-}
 
 /// The packets of the last seconds, from a key frame on, as `--last` keeps them in memory.
 package struct CaptureRing: Sendable {
@@ -64,8 +46,8 @@ package struct CaptureRing: Sendable {
     /// Whether less than the duration was kept, because of the bytes.
     package private(set) var isShort = false
     package private(set) var frames = 0
-    package private(set) var longestGap: Int64 = 0
-    private var lastTime: Int64?
+    package var longestGap: Int64 { gaps.longest }
+    private var gaps = CaptureGaps()
 
     /// Ticks that are kept beside the duration: a file is saved a moment after it is asked for.
     private static let slack = Int64(CaptureFiles.timeScale) * 2
@@ -90,8 +72,8 @@ package struct CaptureRing: Sendable {
     }
 
     package mutating func append(_ packet: CaptureFiles.Packet) {
-        if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
-        (lastTime, frames) = (packet.time, frames + 1)
+        gaps.add(packet.time, decodeTime: min(packet.decodeTime, packet.time))
+        frames += 1
         if packet.isKey {
             groups.append(Group(configurations: configured.map { [$0] } ?? []))
             isSkipping = false
@@ -107,7 +89,7 @@ package struct CaptureRing: Sendable {
         sound.append(packet)
         size += packet.bytes.count
         guard size > greatestSize else { return }
-        trim(at: lastTime ?? 0)
+        trim(at: gaps.end ?? 0)
         if groups.isEmpty { (sound, size) = ([packet], packet.bytes.count) }
     }
 
@@ -173,7 +155,7 @@ package struct CaptureRing: Sendable {
 
 extension CaptureRing.Content {
     /// Writes it into files: as the recording would have been.
-    package func write(to files: inout CaptureFiles, soundScale: UInt32?) throws(CommandFailure) {
+    package func write(to files: inout CaptureFiles, soundScale: UInt32?) throws(CaptureError) {
         for mark in marks where mark.time < end { files.mark(mark.title, at: mark.time) }
         let scale = Int64(soundScale ?? CaptureFiles.timeScale)
         var configurationNumber = 0

@@ -129,10 +129,10 @@ package final class CaptureSaver: CaptureOutput, @unchecked Sendable {
     private func write(_ content: CaptureRing.Content, _ plan: CaptureFiles.Plan) {
         var files = CaptureFiles(plan, after: state.withLock { $0.number })
         var failure: CommandFailure?
-        do throws(CommandFailure) {
+        do throws(CaptureError) {
             try content.write(to: &files, soundScale: plan.sound?.timeScale)
         } catch {
-            failure = error
+            failure = CommandFailure(error)
             try? files.finish(soundEnd: nil)
         }
         for var report in files.reports {

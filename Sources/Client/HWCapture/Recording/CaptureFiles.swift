@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import Glibc
+internal import HWClient
 internal import HWDBoxes
-package import HWDControlCommands
 internal import HWDHEVC
 internal import HWDSystem
 package import HWMovies
@@ -80,7 +80,7 @@ package struct CaptureFiles: CaptureOutput {
         case coded(CodedVideoTrackSettings)
 
         /// Bytes of parameter sets.
-        var size: Int {
+        package var size: Int {
             switch self {
             case .hevc(let record, _): record.count
             case .coded(let settings): settings.configuration.fields.count
@@ -114,7 +114,7 @@ package struct CaptureFiles: CaptureOutput {
     private var written: UInt64 = 0
     /// What of the file is in fragments that were written: the rest is lost where its own cannot be.
     private var settled: (frames: Int, duration: Double) = (0, 0)
-    private var lastTime: Int64?
+    private var gaps = CaptureGaps()
     /// The beginning of a file, until its sound has come, which is later than the pictures.
     private var waiting: [Packet] = []
     /// The number of the sound's track, and the last packets before those that are written.
@@ -130,14 +130,14 @@ package struct CaptureFiles: CaptureOutput {
 
     package private(set) var reports: [Report] = []
     /// Ticks between the two frames that are furthest apart.
-    package private(set) var longestGap: Int64 = 0
+    package var longestGap: Int64 { gaps.longest }
     package private(set) var frames = 0
 
     /// - Parameter number: that of the last file before.
     package init(_ plan: Plan, after number: Int = 0) { (self.plan, self.number) = (plan, number) }
 
     /// The parameter sets of the packets that follow, whose pictures may have another size: they get another sample entry.
-    package mutating func configure(_ configuration: Configuration) throws(CommandFailure) {
+    package mutating func configure(_ configuration: Configuration) throws(CaptureError) {
         // The frames before have the earlier ones.
         if !waiting.isEmpty { _ = try release(isSoundLate: true) }
         let parsed: Parsed
@@ -145,7 +145,8 @@ package struct CaptureFiles: CaptureOutput {
         case .hevc(let bytes, let color):
             plan.color = color
             do { parsed = .hevc(try DecoderConfigurationRecord(bytes: bytes)) } catch {
-                throw CommandFailure(.protocolError, "the session's format description is damaged: \(error)")
+                throw CaptureError(
+                    .session(.protocolViolation), "the session's format description is damaged: \(error)")
             }
         case .coded(let settings): parsed = .coded(settings)
         }
@@ -159,14 +160,14 @@ package struct CaptureFiles: CaptureOutput {
             isOutOfEntries = false
             settle()
         } catch {
-            guard error.code == .limit else { throw CommandFailure(error) }
+            guard error.code == .limit else { throw CaptureError(error) }
             isOutOfEntries = true
         }
     }
 
     /// Writes a packet.
     /// - Returns: false where the file has no room for it, and ends before it.
-    package mutating func append(_ packet: Packet) throws(CommandFailure) -> Bool {
+    package mutating func append(_ packet: Packet) throws(CaptureError) -> Bool {
         var packet = packet
         if isOutOfEntries { (packet.begins, isOutOfEntries) = (true, false) }
         guard plan.sound != nil, !waiting.isEmpty || packet.begins || recorder == nil else {
@@ -176,7 +177,7 @@ package struct CaptureFiles: CaptureOutput {
         return packet.time - waiting[0].time < Self.greatestWait ? true : try release(isSoundLate: true)
     }
 
-    private mutating func write(_ packet: Packet) throws(CommandFailure) -> Bool {
+    private mutating func write(_ packet: Packet) throws(CaptureError) -> Bool {
         if isFull { return false }
         if packet.begins { try finishFile(soundEnd: samples(packet.time), until: packet.time) }
         let recorder: MovieRecorder
@@ -192,20 +193,20 @@ package struct CaptureFiles: CaptureOutput {
             duration: packet.duration)
         sample.isKeyFrame = packet.isKey
         try append(sample, to: track, recorder)
-        if let lastTime { longestGap = max(longestGap, packet.time - lastTime) }
-        lastTime = packet.time
+        gaps.add(packet.time, decodeTime: sample.decodeTime + base)
         frames += 1
         reports[reports.count - 1].frames += 1
-        reports[reports.count - 1].duration =
-            Double(packet.time - base + packet.duration) / Double(Self.timeScale)
+        reports[reports.count - 1].duration = max(
+            reports[reports.count - 1].duration,
+            Double(packet.time - base + packet.duration) / Double(Self.timeScale))
         return true
     }
 
     private mutating func append(
         _ packet: WrittenPacket, to track: Int, _ recorder: MovieRecorder
-    ) throws(CommandFailure) {
+    ) throws(CaptureError) {
         let size = recorder.size
-        do throws(MovieError) { try recorder.append(packet, to: track) } catch { throw CommandFailure(error) }
+        do throws(MovieError) { try recorder.append(packet, to: track) } catch { throw CaptureError(error) }
         // It begins the next fragment where one was written.
         if recorder.size != size { settle() }
     }
@@ -216,12 +217,13 @@ package struct CaptureFiles: CaptureOutput {
         settled = (report.frames, report.duration)
     }
 
-    /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once.
-    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + marks.size) }
+    /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once; both have chapters.
+    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + 2 * marks.size) }
 
-    private mutating func begin(_ packet: Packet) throws(CommandFailure) -> MovieRecorder {
+    private mutating func begin(_ packet: Packet) throws(CaptureError) -> MovieRecorder {
         guard let configuration else {
-            throw CommandFailure(.protocolError, "the session sent a packet before its format description")
+            throw CaptureError(
+                .session(.protocolViolation), "the session sent a packet before its format description")
         }
         do throws(MovieError) {
             let (path, created) = try create()
@@ -239,7 +241,7 @@ package struct CaptureFiles: CaptureOutput {
             created.chapters = marks.chapters(from: base)
             reports.append(Report(file: path))
             return created
-        } catch { throw CommandFailure(error) }
+        } catch { throw CaptureError(error) }
     }
 
     /// Creates the next file; numbers whose files exist are skipped, unless files are replaced.
@@ -262,20 +264,20 @@ package struct CaptureFiles: CaptureOutput {
     package mutating func save(at time: Int64) {}
 
     /// Writes the packets so far, where none may come for a while.
-    package mutating func flush() throws(CommandFailure) {
+    package mutating func flush() throws(CaptureError) {
         guard let recorder else { return }
-        do throws(MovieError) { try recorder.flush() } catch { throw CommandFailure(error) }
+        do throws(MovieError) { try recorder.flush() } catch { throw CaptureError(error) }
         settle()
     }
 
     /// Ends the file that is being written, if there is one.
-    package mutating func finish(soundEnd: Int64?) throws(CommandFailure) {
-        var failure: CommandFailure?
+    package mutating func finish(soundEnd: Int64?) throws(CaptureError) {
+        var failure: CaptureError?
         if !waiting.isEmpty {
-            do throws(CommandFailure) { _ = try release(isSoundLate: true) } catch { failure = error }
+            do throws(CaptureError) { _ = try release(isSoundLate: true) } catch { failure = error }
         }
         // What was written before a failure is kept.
-        do throws(CommandFailure) { try finishFile(soundEnd: soundEnd, until: .max) } catch {
+        do throws(CaptureError) { try finishFile(soundEnd: soundEnd, until: .max) } catch {
             failure = failure ?? error
         }
         if let failure { throw failure }
@@ -284,10 +286,10 @@ package struct CaptureFiles: CaptureOutput {
     /// - Parameters:
     ///   - soundEnd: where the file's sound ends, in samples of the recording.
     ///   - end: the time of the next file's first picture.
-    private mutating func finishFile(soundEnd: Int64?, until end: Int64) throws(CommandFailure) {
+    private mutating func finishFile(soundEnd: Int64?, until end: Int64) throws(CaptureError) {
         guard let recorder else { return }
         self.recorder = nil
-        recorder.chapters = marks.chapters(from: base, until: end, last: end == .max ? lastTime ?? base : end)
+        recorder.chapters = marks.chapters(from: base, until: end, last: end == .max ? gaps.end ?? base : end)
         var failure: MovieError?
         do throws(MovieError) {
             if plan.sound != nil, let soundEnd {
@@ -305,7 +307,7 @@ package struct CaptureFiles: CaptureOutput {
         if stat(FileName.bytes(report.file), &status) == 0 { report.bytes = UInt64(max(0, status.st_size)) }
         // A file without frames was removed.
         if report.frames > 0 { reports.append(report) }
-        if let failure { throw CommandFailure(failure) }
+        if let failure { throw CaptureError(failure) }
     }
 }
 
@@ -318,7 +320,7 @@ extension CaptureFiles {
 
     /// Writes a packet of sound, whose times are those of the recording in samples.
     /// - Returns: as `append` of a frame's packet.
-    package mutating func append(sound packet: WrittenPacket) throws(CommandFailure) -> Bool {
+    package mutating func append(sound packet: WrittenPacket) throws(CaptureError) -> Bool {
         guard plan.sound != nil else { return true }
         defer { recentSound = recentSound.suffix(1) + [packet] }
         let end = packet.time + packet.duration
@@ -330,7 +332,7 @@ extension CaptureFiles {
     }
 
     /// Begins a file with the frames that waited, and the sound before them, which a decoder needs first.
-    private mutating func release(isSoundLate: Bool) throws(CommandFailure) -> Bool {
+    private mutating func release(isSoundLate: Bool) throws(CaptureError) -> Bool {
         let packets = waiting
         waiting = []
         self.isSoundLate = isSoundLate
@@ -342,7 +344,7 @@ extension CaptureFiles {
         return true
     }
 
-    private mutating func write(_ sound: WrittenPacket) throws(CommandFailure) -> Bool {
+    private mutating func write(_ sound: WrittenPacket) throws(CaptureError) -> Bool {
         if isFull { return false }
         guard let recorder else { return true }
         var moved = sound

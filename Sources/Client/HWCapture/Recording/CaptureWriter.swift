@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-package import HWDControlCommands
+// SPDX-License-Identifier: MIT
 package import HWDTransport
 package import HWMovies
 internal import Synchronization
@@ -23,7 +22,7 @@ package final class CaptureWriter: Sendable {
         /// Seconds between the two frames that are furthest apart.
         package var longestGap = 0.0
         /// Why nothing more is written.
-        package var failure: CommandFailure?
+        package var failure: CaptureError?
         /// Whether the file has no room for more.
         package var isFull = false
     }
@@ -42,7 +41,9 @@ package final class CaptureWriter: Sendable {
     /// - Parameters:
     ///   - saver: what takes the packets in the place of the plan's files.
     ///   - wake: signaled when nothing more is written.
-    package init(_ plan: CaptureFiles.Plan, saver: CaptureSaver? = nil, wake: EventFD) throws(SystemError) {
+    package init(
+        _ plan: CaptureFiles.Plan, saver: (any CaptureOutput & Sendable)? = nil, wake: EventFD
+    ) throws(SystemError) {
         self.wake = wake
         let started = try Thread.spawn(name: "writer") { [self] in
             if let saver { run(saver) } else { run(CaptureFiles(plan)) }
@@ -90,7 +91,7 @@ package final class CaptureWriter: Sendable {
 
     private func push(_ message: Message, merge: (inout Message) -> Bool = { _ in false }) {
         guard !messages.push(message, merge: merge) else { return }
-        fail(CommandFailure(.ioError, "the disk is too slow: what was recorded waits, and has no room"))
+        fail(CaptureError(.file(.io), "the disk is too slow: what was recorded waits, and has no room"))
     }
 
     /// Writes all that was given, and finishes the file.
@@ -114,7 +115,7 @@ package final class CaptureWriter: Sendable {
             }
         }
         let end = soundEnd.load(ordering: .relaxed)
-        do throws(CommandFailure) { try files.finish(soundEnd: end < 0 ? nil : end) } catch { fail(error) }
+        do throws(CaptureError) { try files.finish(soundEnd: end < 0 ? nil : end) } catch { fail(error) }
         result.withLock { result in
             (result.reports, result.frames) = (files.reports, files.frames)
             result.longestGap = Double(files.longestGap) / Double(CaptureFiles.timeScale)
@@ -129,7 +130,7 @@ package final class CaptureWriter: Sendable {
         case .configuration, .soundEnd, .flush, .mark, .save: break
         }
         guard result.withLock({ $0.failure == nil && !$0.isFull }) else { return }
-        do throws(CommandFailure) {
+        do throws(CaptureError) {
             switch message {
             case .configuration(let configuration): try files.configure(configuration)
             case .packet(let packet): try note(files.append(packet))
@@ -148,7 +149,7 @@ package final class CaptureWriter: Sendable {
         wake.signal()
     }
 
-    private func fail(_ failure: CommandFailure) {
+    private func fail(_ failure: CaptureError) {
         result.withLock { if $0.failure == nil { $0.failure = failure } }
         wake.signal()
     }

@@ -1,18 +1,23 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 internal import Glibc
-internal import HWClient
-internal import HWDCaptureSound
-internal import HWDControlCommands
-internal import HWDModel
-internal import HWDTransport
+package import HWClient
+package import HWDModel
+package import HWDTransport
 internal import HWDWire
 
 /// The frames of a recording in the session, for one thread.
-final class CaptureRecording: CaptureStream {
+package final class CaptureRecording: CaptureStream {
     /// A session for frames of a format, and its settings.
-    typealias Coder = (session: CompressionSession, settings: CaptureSettings)
+    package typealias Coder = (session: CompressionSession, settings: CaptureSettings)
 
-    let queue: CaptureQueue
+    /// What has changed while the recording runs.
+    package enum News {
+        /// One of so many frames is recorded from a time on, in seconds: fewer than before, or more.
+        case rate(time: Double, divisor: Int, isLess: Bool)
+        case size(CaptureSession.Size)
+    }
+
+    private let queue: CaptureQueue
     private var session: CompressionSession
     private let writer: CaptureWriter
     private var settings: CaptureSettings
@@ -23,8 +28,10 @@ final class CaptureRecording: CaptureStream {
     /// Called before a session's descriptor is closed, and with that of the next one.
     private let watch: (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
     private var pastRestarts = 0
-    private(set) var sizes: [CaptureReceipt.Size] = []
-    private let sound: CaptureSound?
+    package private(set) var sizes: [CaptureSession.Size] = []
+    /// Called with what has changed.
+    package var note: (News) -> Void = { _ in }
+    private let sound: (any RecordedSound)?
     /// Nanoseconds of a file, and of the recording; nil without an end.
     private let segment: UInt64?
     private let limit: UInt64?
@@ -46,42 +53,43 @@ final class CaptureRecording: CaptureStream {
     /// Nanoseconds after the duration in which a frame of it may still arrive.
     private static let longestDelay: UInt64 = 1_000_000_000
 
-    init(
-        _ coder: Coder, _ queue: CaptureQueue, _ writer: CaptureWriter, _ sound: CaptureSound?, segment: UInt64?,
-        limit: UInt64?, renew: @escaping (CaptureFormat, PixelFormat) throws -> Coder,
+    package init(
+        _ coder: Coder, _ queue: CaptureQueue, _ writer: CaptureWriter, _ sound: (any RecordedSound)?,
+        segment: UInt64? = nil, limit: UInt64?,
+        renew: @escaping (CaptureFormat, PixelFormat) throws -> Coder,
         watch: @escaping (_ descriptor: Int32, _ isOpen: Bool) throws -> Void
     ) {
         (session, settings, self.queue, self.writer) = (coder.session, coder.settings, queue, writer)
         (self.segment, self.limit, self.sound) = (segment, limit, sound)
         (self.renew, self.watch, stage) = (renew, watch, queue.stage)
-        sizes = [CaptureReceipt.Size(time: 0, width: stage.format.width, height: stage.format.height)]
+        sizes = [CaptureSession.Size(time: 0, width: stage.format.width, height: stage.format.height)]
     }
 
     deinit { session.invalidate() }
 
-    var frames: any PausableQueue { queue }
-    var wake: EventFD { queue.wake }
-    var descriptor: Int32? { session.fileDescriptor }
-    var counts: CaptureQueue.Counts { queue.counts }
-    var restartCount: Int { pastRestarts + session.restartCount }
+    package var frames: any PausableQueue { queue }
+    package var wake: EventFD { queue.wake }
+    package var descriptor: Int32? { session.fileDescriptor }
+    package var counts: CaptureQueue.Counts { queue.counts }
+    package var restartCount: Int { pastRestarts + session.restartCount }
 
     /// Whether the session still codes what it has.
-    var isCoding: Bool { !isFailed && !isCompleted }
+    package var isCoding: Bool { !isFailed && !isCompleted }
 
     /// Opens the encoder, so that the first frame does not wait for it.
-    func prepare() throws {
+    package func prepare() throws {
         try session.addPool(stage.pool, id: Self.poolID, sparing: max(0, session.created.maxFramesHeld ?? 0))
         try session.prepare()
     }
 
     /// Whether `step` takes what the session has: packets wait there while the disk is slow.
-    var isReceiving: Bool { writer.isReady }
+    package var isReceiving: Bool { writer.isReady }
 
     /// When `step` has something to do without an event.
-    var deadline: MonotonicTime { .now + (isReceiving ? .milliseconds(250) : .milliseconds(20)) }
+    package var deadline: MonotonicTime { .now + (isReceiving ? .milliseconds(250) : .milliseconds(20)) }
 
     /// Sends and receives what can be.
-    func step() throws {
+    package func step() throws {
         repeatLast(at: .now)
         var isMoving = true
         while isMoving {
@@ -95,23 +103,19 @@ final class CaptureRecording: CaptureStream {
         let counts = queue.counts.halvings
         for index in halvings..<counts.count {
             let (time, divisor) = counts[index]
-            let isLess = divisor > (index > 0 ? counts[index - 1].divisor : 1)
-            Console.note(
-                (isLess ? "warning: more than 5 % of the frames were dropped in 5 s" : "no more frames are dropped")
-                    + (divisor > 1 ? ": one of \(divisor) is" : ": all are")
-                    + " recorded from \(DecimalText.text(time, 1)) s on")
+            note(.rate(time: time, divisor: divisor, isLess: divisor > (index > 0 ? counts[index - 1].divisor : 1)))
         }
         halvings = counts.count
     }
 
     /// Codes what has been heard.
-    private func writeSound() throws(CommandFailure) {
+    private func writeSound() throws {
         guard let sound, let origin = queue.origin else { return }
         try sound.write(from: origin, to: writer)
     }
 
     /// Codes the rest of the sound, up to the end of the last frame.
-    func endSound() throws(CommandFailure) {
+    package func endSound() throws {
         guard let sound else { return }
         guard let origin = queue.origin, sent > 0 else { return sound.stop() }
         try sound.end(from: origin, at: queue.clock(at: lastTime + settings.frameDuration) ?? origin, to: writer)
@@ -144,9 +148,10 @@ final class CaptureRecording: CaptureStream {
         (self.stage, isCompleted) = (stage, false)
         try prepare()
         try watch(session.fileDescriptor, true)
-        let (width, height, seconds) = (stage.format.width, stage.format.height, Double(time) / 1e9)
-        sizes.append(CaptureReceipt.Size(time: seconds, width: width, height: height))
-        Console.note("the source sends \(width)x\(height) from \(DecimalText.text(seconds, 1)) s on")
+        let size = CaptureSession.Size(
+            time: Double(time) / 1e9, width: stage.format.width, height: stage.format.height)
+        sizes.append(size)
+        note(.size(size))
         return true
     }
 
@@ -223,11 +228,11 @@ final class CaptureRecording: CaptureStream {
     }
 
     /// Why the recording ends now; nil while it does not.
-    var end: CaptureJob.End? {
+    package var end: CaptureStop? {
         let written = writer.state
-        if let failure = written.failure { return .failure(failure) }
+        if let failure = written.failure { return .failed(failure) }
         if written.isFull { return .maxSize }
-        if let end = CaptureJob.End(queue.end) { return end }
+        if let end = CaptureStop(queue.end) { return end }
         guard let limit, queue.origin != nil else { return nil }
         // Where frames come only with changes, none is to be waited for.
         let delay = stage.format.rate == nil ? 0 : Self.longestDelay
@@ -235,7 +240,7 @@ final class CaptureRecording: CaptureStream {
     }
 
     /// Codes what was taken, after the source has stopped.
-    func drain() throws {
+    package func drain() throws {
         let end = MonotonicTime.now
         var (isRepeated, isComplete) = (false, false)
         while !isCompleted {
@@ -260,10 +265,10 @@ final class CaptureRecording: CaptureStream {
         }
     }
 
-    func close() { session.invalidate() }
+    package func close() { session.invalidate() }
 
     /// Counts the frames that were taken and are in no file.
-    func settle(_ written: Int) {
+    package func settle(_ written: Int) {
         let taken = Int(sent)
         queue.abandon()
         if taken > written { queue.lose(taken - written, at: times.values.min() ?? lastTime) }

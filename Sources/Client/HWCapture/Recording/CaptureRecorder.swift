@@ -4,6 +4,7 @@ internal import HWClient
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
+internal import HWDWire
 internal import Synchronization
 
 /// The thread of a `CaptureSession`, and what others may ask of it.
@@ -11,6 +12,7 @@ final class CaptureRecorder: Sendable {
     private struct State {
         /// Of the recording that runs, and what it has counted when it has ended.
         var queue: CaptureQueue?
+        var timeline: CaptureTimeline?
         var counts = CaptureSession.Counts()
         var hasEnded = false
         var receipt: CaptureSession.Receipt?
@@ -27,7 +29,7 @@ final class CaptureRecorder: Sendable {
     private let options: CaptureSession.Options
     private let copy: FrameCopy
     private let limit: UInt64?
-    private let epoll: Epoll
+    private let loop: CaptureLoop
     private let stopRequest: EventFD
     private let isStopRequested = Atomic<Bool>(false)
     private let state = Mutex(State())
@@ -41,9 +43,8 @@ final class CaptureRecorder: Sendable {
         (self.daemon, self.source, self.path, self.options, self.copy) = (daemon, source, path, options, copy)
         limit = try options.duration.map(Self.nanoseconds)
         try Self.check(path, replaces: options.replaces)
-        epoll = try Epoll()
         stopRequest = try EventFD()
-        try epoll.add(stopRequest.fileDescriptor, token: 0, events: .readable)
+        loop = try CaptureLoop(request: stopRequest.fileDescriptor)
     }
 
     private static func nanoseconds(_ duration: Duration) throws -> UInt64 {
@@ -77,6 +78,8 @@ final class CaptureRecorder: Sendable {
         CaptureSession.Counts(captured: counts.captured, dropped: counts.log.counts, repeated: counts.repeated)
     }
 
+    /// What is asked of the recording that runs; nil before it, and after its end.
+    var timeline: CaptureTimeline? { state.withLock { $0.timeline } }
     var receipt: CaptureSession.Receipt? { state.withLock { $0.receipt } }
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
@@ -125,7 +128,7 @@ final class CaptureRecorder: Sendable {
         let waiters = state.withLock { state in
             (state.hasEnded, state.receipt, state.failure) = (true, receipt, failure)
             state.counts = state.queue.map { Self.counts($0.counts) } ?? state.counts
-            state.queue = nil
+            (state.queue, state.timeline) = (nil, nil)
             defer { state.waiters = [:] }
             return Array(state.waiters.values)
         }
@@ -151,92 +154,88 @@ final class CaptureRecorder: Sendable {
     /// - Parameter hasBegun: called when the source has begun.
     /// - Throws: before that, and never after it.
     private func record(_ hasBegun: () -> Void) throws {
-        let format = source.format
-        var settings = CaptureSettings(
-            format, copy.format, specification: options.encoderSpecification, properties: options.properties)
+        var trial = CaptureTrial()
+        var settings = self.settings(source.format, copy.format)
         let requiresHardware = options.encoderSpecification[.requireHardware] == .bool(true)
         if options.triesPresets, !settings.hasSpeed, !requiresHardware {
-            var trial = CaptureTrial()
             settings.preset = try trial.run(daemon, settings)
         }
         let session = try settings.session(daemon)
-        defer { session.invalidate() }
-        let held = max(0, session.created.maxFramesHeld ?? 0) + session.created.maxFramesInFlight
-        let queue = try CaptureQueue(format, copy, held: held, limit: limit)
-        let frames = try RecordedFrames(
-            session, queue, settings, copy, path: path, replaces: options.replaces, limit: limit)
-        try epoll.add(queue.wake.fileDescriptor, token: 1, events: .readable)
-        try epoll.add(session.fileDescriptor, token: 2, events: .readable)
-        do { try source.start(OneFormat(queue)) } catch {
-            source.stop()
+        let created = session.created
+        let held = max(0, created.maxFramesHeld ?? 0) + created.maxFramesInFlight
+        let queue = try CaptureQueue(source.format, copy, held: held, limit: limit)
+        let plan = CaptureFiles.Plan(
+            path: path, replaces: options.replaces, isNumbered: false, maxSize: options.greatestSize,
+            color: settings.color, sound: options.sound?.settings)
+        let writer = try CaptureWriter(plan, wake: queue.wake)
+        let frames = CaptureRecording(
+            (session, settings), queue, writer, options.sound, limit: limit,
+            renew: { [self] format, pixelFormat in
+                var settings = self.settings(format, pixelFormat)
+                settings.preset = trial.preset(for: settings)
+                return (try settings.session(daemon), settings)
+            }, watch: { [loop] in try loop.watch($0, isOpen: $1) })
+        defer { frames.close() }
+        do { try loop.begin(frames, source, options.sound) } catch {
+            _ = writer.finish()
             throw error
         }
-        state.withLock { $0.queue = queue }
+        let timeline = CaptureTimeline(queue, writer, options.sound)
+        state.withLock { ($0.queue, $0.timeline) = (queue, timeline) }
         hasBegun()
-        let (end, cause) = run(frames)
-        var failure = cause
-        do throws(CaptureError) { try frames.finish() } catch { failure = failure ?? error }
-        guard frames.settled.frames > 0 else { return self.end(nil, failure) }
-        self.end(receipt(frames, session, settings, failure.map { .failed($0) } ?? end), failure)
+        let cause = loop.run(
+            frames, source,
+            follow: {
+                stopRequest.clear()
+                return isStopRequested.load(ordering: .acquiring)
+            }, stepped: timeline.step
+        ).cause
+        let written = writer.finish()
+        frames.settle(written.frames)
+        var (end, failure) = Self.outcome(cause)
+        if let error = written.failure { (end, failure) = (.failed(error), error) }
+        guard let file = written.reports.first?.file else { return self.end(nil, failure) }
+        var receipt = CaptureSession.Receipt(file, written, queue.counts, created, end)
+        receipt.preset = created.usingHardware ? nil : settings.preset
+        receipt.restarts = frames.restartCount
+        receipt.newSizes = Array(frames.sizes.dropFirst())
+        (receipt.pauses, receipt.marks) = (timeline.pauses, timeline.marks)
+        receipt.sound = options.sound?.counts
+        self.end(receipt, failure)
     }
 
-    /// The loop: until the end, and until every frame that was taken is coded.
-    private func run(_ frames: RecordedFrames) -> (CaptureSession.End, CaptureError?) {
-        var end: CaptureSession.End?
-        var failure: CaptureError?
-        do {
-            while end == nil {
-                _ = try epoll.wait(until: .now + .milliseconds(250))
-                frames.queue.wake.clear()
-                try frames.step()
-                end = isStopRequested.load(ordering: .acquiring) ? .stopped : try frames.end()
-            }
-        } catch { failure = CaptureError(error) }
-        source.stop()
-        do throws(CaptureError) { if frames.isCoding { try frames.drain() } } catch {
-            // What ended the recording is what is reported.
-            failure = failure ?? error
+    private func settings(_ format: CaptureFormat, _ pixelFormat: PixelFormat) -> CaptureSettings {
+        CaptureSettings(
+            format, pixelFormat, specification: options.encoderSpecification, properties: options.properties)
+    }
+
+    private static func outcome(_ cause: CaptureStop) -> (CaptureSession.End, CaptureError?) {
+        switch cause {
+        case .request: return (.stopped, nil)
+        case .duration: return (.duration, nil)
+        case .maxSize: return (.greatestSize, nil)
+        case .source(let reason): return (.source(reason), nil)
+        case .failed(let error):
+            let failure = CaptureError(error)
+            return (.failed(failure), failure)
         }
-        return (end ?? .stopped, failure)
-    }
-
-    private func receipt(
-        _ frames: RecordedFrames, _ session: CompressionSession, _ settings: CaptureSettings,
-        _ end: CaptureSession.End
-    ) -> CaptureSession.Receipt {
-        let (counts, created) = (frames.queue.counts, session.created)
-        return CaptureSession.Receipt(
-            file: path, size: frames.size, duration: frames.duration, captured: counts.captured,
-            coded: frames.settled.frames, dropped: counts.log.total, droppedByCause: counts.log.counts,
-            drops: counts.log.drops, dropsCut: counts.log.isCut, repeated: counts.repeated,
-            halvings: counts.halvings.map { CaptureSession.Halving(time: $0.time, divisor: $0.divisor) },
-            longestGap: frames.seconds(frames.longestGap), restarts: session.restartCount,
-            encoderID: created.encoderID, usesHardware: created.usingHardware,
-            fallbackReason: created.fallbackReason, preset: created.usingHardware ? nil : settings.preset, end: end)
     }
 }
 
-/// A source's frames for a queue, up to the first of another format: that ends the recording.
-private final class OneFormat: CaptureSink {
-    private let queue: CaptureQueue
-
-    init(_ queue: CaptureQueue) { self.queue = queue }
-
-    func frame(_ planes: [CapturePlane], at time: UInt64, sequence: UInt64?) {
-        queue.frame(planes, at: time, sequence: sequence)
+extension CaptureSession.Receipt {
+    fileprivate init(
+        _ file: String, _ written: CaptureWriter.Result, _ counts: CaptureQueue.Counts,
+        _ created: CreateCompressionSession.Reply, _ end: CaptureSession.End
+    ) {
+        self.init(
+            file: file, furtherFiles: written.reports.dropFirst().map(\.file),
+            size: written.reports.reduce(0) { $0 + $1.bytes },
+            duration: written.reports.reduce(0) { $0 + $1.duration }, captured: counts.captured,
+            coded: written.frames, dropped: counts.log.total, droppedByCause: counts.log.counts,
+            drops: counts.log.drops, dropsCut: counts.log.isCut, repeated: counts.repeated,
+            halvings: counts.halvings.map { CaptureSession.Halving(time: $0.time, divisor: $0.divisor) },
+            newSizes: [], pauses: [], marks: [], sound: nil, longestGap: written.longestGap, restarts: 0,
+            encoderID: created.encoderID, usesHardware: created.usingHardware,
+            fallbackReason: created.fallbackReason, preset: nil, end: end)
     }
-
-    func coded(_ unit: UnsafeRawBufferPointer, isKeyFrame: Bool, at time: UInt64, sequence: UInt64?) {
-        queue.coded(unit, isKeyFrame: isKeyFrame, at: time, sequence: sequence)
-    }
-
-    func lost(_ count: Int, at time: UInt64, cause: String) { queue.lost(count, at: time, cause: cause) }
-
-    func changed(_ format: CaptureFormat) {
-        guard format != queue.format else { return }
-        let size = "\(format.width)x\(format.height)"
-        queue.ended(.gone("the frames of the source have another size or format (\(size))"))
-    }
-
-    func ended(_ end: CaptureEnd) { queue.ended(end) }
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 package import HWMovies
 
 /// Where chapters of a recording begin, and those of each of its files.
