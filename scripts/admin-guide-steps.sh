@@ -29,7 +29,7 @@ stage_packages() {
     not_run 'sudo apt build-dep .' "the packages are those of an earlier 'make deb'"
     not_run 'make deb' "it needs Swift; the packages are those of an earlier 'make deb'"
     run 'sudo apt install ./.build/deb/*.deb' \
-        'systemctl is-active hwdaemon.socket && ! systemctl is-active hwdaemon.service && [ "$(dpkg -l | grep -c "^ii .*hwdaemon")" -eq 6 ]'
+        'systemctl is-active hwdaemon.socket && ! systemctl is-active hwdaemon.service && [ "$(dpkg -l | grep -c "^ii .*hwdaemon")" -eq 8 ]'
     prepare 'echo /home/alice >/var/tmp/cwd'
     at admin.md Install
     run -77 'hwctl sessions' 'grep -q "sudo usermod -aG hwdaemon" /var/tmp/out'

@@ -16,8 +16,8 @@ sys.dont_write_bytecode = True
 from matrix import CHIPS, CRASHES, FIRMWARE, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
 
 NODE = "/dev/dri/renderD128"
-# A job's bound in seconds, and a probe's: nine paths of 5 s each, and their driver's start.
-JOB_SECONDS, PROBE_SECONDS = 60, 90
+# Seconds after which a job, and a probe of nine paths and their driver's start, have hung.
+JOB_SECONDS, PROBE_SECONDS = 300, 600
 REPETITIONS = 20
 PROFILES = {
     "hevc-main": "VAProfileHEVCMain", "hevc-main10": "VAProfileHEVCMain10", "h264-high": "VAProfileH264High",
@@ -57,7 +57,7 @@ class Chip:
                 self.environment(folder, **more), PROBE_SECONDS)
             seconds = time.monotonic() - start
             # A private daemon ends after its client.
-            for _ in range(50):
+            for _ in range(600):
                 if not (left := processes() - before):
                     break
                 time.sleep(0.1)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TIMEOUT = 30000 };
+enum { TIMEOUT = 120000 };
 
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \

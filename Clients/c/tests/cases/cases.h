@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { TICKS = 3000, MAX_RESULTS = 64, TIMEOUT = 30000 };
+enum { TICKS = 3000, MAX_RESULTS = 64, TIMEOUT = 120000 };
 
 typedef struct coded {
     uint8_t *bytes;

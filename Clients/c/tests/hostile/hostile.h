@@ -18,7 +18,7 @@
         }                                                                                                          \
     } while (0)
 
-enum { TIMEOUT = 30000, SHORT = 200 };
+enum { TIMEOUT = 120000, SHORT = 200 };
 enum { ADD_POOL = 3, REMOVE_POOL, ENCODE_FRAME = 6, RELEASE_PACKET = 8, REPLY = 64, FORMAT, ARENA, RELEASED, PACKET };
 
 extern int listener, memory;

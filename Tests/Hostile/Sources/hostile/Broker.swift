@@ -64,7 +64,7 @@ final class Broker: Sendable {
             process = try ChildProcess(spawning: program, arguments: command, environment: settings)
         }
         daemon = Daemon(address: address)
-        let deadline = MonotonicTime.now + .seconds(30)
+        let deadline = MonotonicTime.now + .seconds(hang)
         while (try? daemon.call(ListEncoders.self, Empty())) == nil {
             try expectAlive()
             guard MonotonicTime.now < deadline else { throw Finding("the broker does not answer at its start") }
@@ -78,7 +78,7 @@ final class Broker: Sendable {
 
     deinit {
         try? process.kill(SIGKILL)
-        _ = try? process.wait(until: MonotonicTime.now + .seconds(5))
+        _ = try? process.wait(until: MonotonicTime.now + .seconds(hang))
         unlink(address)
         rmdir(folder)
     }
@@ -94,8 +94,8 @@ final class Broker: Sendable {
     func stop() throws {
         try expectAlive()
         try process.kill(SIGTERM)
-        guard let exit = try process.wait(until: MonotonicTime.now + .seconds(10)) else {
-            throw Finding("the broker did not end within 10 s of SIGTERM")
+        guard let exit = try process.wait(until: MonotonicTime.now + .seconds(hang)) else {
+            throw Finding("the broker did not end within \(hang) s of SIGTERM")
         }
         guard exit == .exited(0) else { throw Finding("the broker \(exit) at SIGTERM") }
     }
@@ -103,9 +103,9 @@ final class Broker: Sendable {
     /// The number of the process's open descriptors.
     var openFiles: Int { (try? Directory.names(in: "/proc/\(pid)/fd"))?.count ?? 0 }
 
-    /// The number of open descriptors, once it is down to `wanted` or after 3 s.
+    /// The number of open descriptors, once it is down to `wanted`, or has not come down.
     func openFiles(settlingTo wanted: Int) -> Int {
-        let deadline = MonotonicTime.now + .seconds(3)
+        let deadline = MonotonicTime.now + .seconds(hang)
         while openFiles > wanted, MonotonicTime.now < deadline { usleep(20_000) }
         return openFiles
     }
@@ -123,9 +123,9 @@ final class Broker: Sendable {
         }
     }
 
-    /// Whether no child is left within the time.
-    func hasNoChildren(within seconds: Int) -> Bool {
-        let deadline = MonotonicTime.now + .seconds(seconds)
+    /// Whether all children end.
+    func hasNoChildren() -> Bool {
+        let deadline = MonotonicTime.now + .seconds(hang)
         while !children.isEmpty {
             guard MonotonicTime.now < deadline else { return false }
             usleep(10_000)
@@ -139,7 +139,7 @@ final class Broker: Sendable {
     @discardableResult
     func expectOrderlyEnd(_ session: String) throws -> GetSessionResult.Reply {
         let result = try daemon.call(
-            GetSessionResult.self, GetSessionResult.Parameters(session: session, timeoutMs: 10_000))
+            GetSessionResult.self, GetSessionResult.Parameters(session: session, timeoutMs: 60_000))
         guard result.finished else { throw Finding("session \(session) does not end") }
         if result.reason.contains("signal") || result.reason.contains("gave no reason") {
             throw Finding("a worker died: \(result.reason)")

@@ -24,14 +24,14 @@ func brokerKills(count: Int, seed: UInt64) throws {
         _ = idle.addPool(pool)
         let workers = broker.children
         try broker.process.kill(SIGKILL)
-        _ = try broker.process.wait(until: MonotonicTime.now + .seconds(5))
+        _ = try broker.process.wait(until: MonotonicTime.now + .seconds(hang))
         let start = MonotonicTime.now
         let next = try Broker(settings, isShared: true, address: broker.address)
         print(
             "  killed with \(workers.count) workers; the next broker serves after \(rounded(milliseconds(since: start))) ms"
         )
         var end: End?
-        while end == nil, let message = try idle.next(seconds: 10) {
+        while end == nil, let message = try idle.next() {
             if message.opcode == Opcode.end.rawValue { end = try End(decoding: message.payload.span.bytes) }
         }
         guard end?.status == .videoEncoderNotAvailableNow else {
@@ -44,7 +44,7 @@ func brokerKills(count: Int, seed: UInt64) throws {
         try compare(bystander, next.address)
         let ended = MonotonicTime.now
         while let left = workers.first(where: { kill($0, 0) == 0 && !text("/proc/\($0)/stat").contains(") Z ") }) {
-            guard milliseconds(since: ended) < 5000 else {
+            guard milliseconds(since: ended) < Double(hang) * 1000 else {
                 throw Finding("worker \(left) of the killed broker is left")
             }
             usleep(5000)

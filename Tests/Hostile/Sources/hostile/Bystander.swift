@@ -104,7 +104,7 @@ private final class NormalSession {
     /// Completes the session and returns the digest of its packets.
     func finish() throws -> String {
         try session.complete()
-        let deadline = MonotonicTime.now + .seconds(60)
+        let deadline = MonotonicTime.now + .seconds(hang)
         while !isCompleted {
             guard MonotonicTime.now < deadline else { throw Finding("the session does not complete") }
             try pump(.seconds(1))
@@ -145,7 +145,7 @@ private final class MD5 {
 
     func text() throws -> String {
         shutdown(input.rawValue, Int32(SHUT_WR))
-        guard try process.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0) else {
+        guard try process.wait(until: MonotonicTime.now + .seconds(hang)) == .exited(0) else {
             throw Finding("md5sum failed")
         }
         var buffer = [UInt8](repeating: 0, count: 64)

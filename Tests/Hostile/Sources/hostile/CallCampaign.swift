@@ -85,7 +85,7 @@ struct CallCampaign {
     private mutating func exchange(_ socket: OwnedDescriptor, _ bytes: [UInt8], fds: [Int32]) throws {
         var left = bytes[...]
         var files = fds
-        let deadline = MonotonicTime.now + .seconds(20)
+        let deadline = MonotonicTime.now + .seconds(hang)
         while !left.isEmpty {
             let count = left.withUnsafeBytes {
                 hostile_send(socket.number, $0.baseAddress, $0.count, files, files.count)
@@ -102,7 +102,7 @@ struct CallCampaign {
     }
 
     private mutating func drain(_ socket: OwnedDescriptor) throws {
-        let deadline = MonotonicTime.now + .seconds(20)
+        let deadline = MonotonicTime.now + .seconds(hang)
         while try read(socket, until: deadline, orWritable: false) {}
     }
 
@@ -113,7 +113,7 @@ struct CallCampaign {
         var event = pollfd(fd: socket.number, events: Int16(POLLIN | (orWritable ? POLLOUT : 0)), revents: 0)
         let left = deadline.nanoseconds(since: .now) / 1_000_000
         guard poll(&event, 1, Int32(clamping: left)) != 0 else {
-            throw Finding("the broker neither answers nor closes a connection within 20 s")
+            throw Finding("the broker neither answers nor closes a connection within \(hang) s")
         }
         guard Int32(event.revents) & POLLIN != 0 else { return Int32(event.revents) & POLLOUT != 0 }
         let count = withUnsafeTemporaryAllocation(byteCount: 65536, alignment: 1) { room in

@@ -26,7 +26,7 @@ func texts(count: Int, seed: UInt64) throws {
                 "time_base":{"numerator":1,"denominator":30},\(other),"\(member)":"\(text)"}}
                 """
             let client = try UnixSocket.connect(to: broker.address)
-            let deadline = MonotonicTime.now + .seconds(10)
+            let deadline = MonotonicTime.now + .seconds(hang)
             try VarlinkConnection.send(Array(call.utf8), to: client.rawValue, deadline: deadline)
             // While the worker refuses it, the session is listed.
             let listed = try broker.sessions()

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDTransport
 
+/// Seconds after which something has hung, on a busy machine as well.
+let hang = 60
+
 /// Milliseconds from `start` to now.
 func milliseconds(since start: MonotonicTime) -> Double {
     Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6

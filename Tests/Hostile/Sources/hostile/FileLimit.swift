@@ -20,12 +20,12 @@ func fileLimit(count: Int, seed: UInt64) throws {
     print("  \(sessions.count) running sessions encoded and completed")
     for session in sessions { try session.finish() }
     sessions = []
-    guard broker.hasNoChildren(within: 5) else { throw Finding("workers are left: \(broker.children)") }
+    guard broker.hasNoChildren() else { throw Finding("workers are left: \(broker.children)") }
     usleep(200_000)
     let session = try Session(broker.address)
     try session.finish()
     try broker.expectOrderlyEnd(session.id)
-    guard broker.hasNoChildren(within: 5) else { throw Finding("workers are left: \(broker.children)") }
+    guard broker.hasNoChildren() else { throw Finding("workers are left: \(broker.children)") }
     let after = broker.openFiles(settlingTo: before)
     print("  a new session works; broker's descriptors \(before) before, \(after) after")
     guard after <= before else { throw Finding("the broker keeps descriptors") }
@@ -39,7 +39,7 @@ private func fillWithSessions(_ broker: Broker, limit: Int) throws -> [Session] 
     var refused = 0
     while refused < 5, sessions.count < limit {
         do {
-            sessions.append(try Session(broker.address, seconds: 5))
+            sessions.append(try Session(broker.address))
         } catch let error as SessionError {
             refused += 1
             refusals["\(error.status.name) (\(error.status.rawValue)): \(error.reason)", default: 0] += 1
@@ -47,7 +47,7 @@ private func fillWithSessions(_ broker: Broker, limit: Int) throws -> [Session] 
         } catch is Session.ClosedUnanswered {
             throw Finding("after \(sessions.count) sessions a connection was closed without a reply")
         } catch let error as TransportError where error.code == .timedOut {
-            throw Finding("after \(sessions.count) sessions a Create call had no reply for 5 s")
+            throw Finding("after \(sessions.count) sessions a Create call had no reply for \(hang) s")
         }
         try broker.expectAlive()
     }

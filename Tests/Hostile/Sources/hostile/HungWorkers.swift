@@ -48,23 +48,23 @@ private func timeToKill(_ broker: Broker, hangsUp: Bool) throws -> Double {
     let start = MonotonicTime.now
     if hangsUp { session = nil }
     while kill(pid, 0) == 0 {
-        guard milliseconds(since: start) < 20_000 else {
+        guard milliseconds(since: start) < Double(hang) * 1000 else {
             kill(pid, SIGKILL)
-            throw Finding("a stopped worker is not killed within 20 s")
+            throw Finding("a stopped worker is not killed within \(hang) s")
         }
         usleep(5000)
     }
     let time = milliseconds(since: start)
     withExtendedLifetime(session) {}
     let result = try broker.daemon.call(
-        GetSessionResult.self, GetSessionResult.Parameters(session: id, timeoutMs: 5000))
+        GetSessionResult.self, GetSessionResult.Parameters(session: id, timeoutMs: 60_000))
     guard result.finished, result.code != 0 else { throw Finding("the session of a stopped worker has no error") }
     return time
 }
 
 /// Milliseconds until a Create call is answered whose worker is a stopped spare.
 private func timeToAnswer(_ broker: Broker) throws -> Double {
-    let deadline = MonotonicTime.now + .seconds(10)
+    let deadline = MonotonicTime.now + .seconds(hang)
     let served = Set(try broker.sessions().map(\.pid))
     var spare: Int32?
     while spare == nil {
@@ -75,6 +75,6 @@ private func timeToAnswer(_ broker: Broker) throws -> Double {
     usleep(200_000)
     if let spare { kill(spare, SIGSTOP) }
     let start = MonotonicTime.now
-    _ = try Session(broker.address, seconds: 20)
+    _ = try Session(broker.address)
     return milliseconds(since: start)
 }

@@ -31,7 +31,7 @@ private func lockOut(
     _ broker: Broker, users: Int, _ what: String, _ arguments: [String], _ check: () throws -> Void
 ) throws {
     let helpers = try (0..<users).map { try Helper(arguments, user: Users.caller + 1 + UInt32($0)) }
-    for helper in helpers { try helper.waitForOutput(seconds: 60) }
+    for helper in helpers { try helper.waitForOutput() }
     let counts = helpers.compactMap { Int($0.text.split(separator: "\n").first ?? "") }
     print("  \(users) users got \(counts.map(String.init).joined(separator: " + ")) idle \(what)")
     try check()
@@ -51,7 +51,7 @@ func idler(_ address: String, connections: Int) throws {
     let open = files.filter { !isClosed($0.number) }
     announce(open.count)
     while open.contains(where: { !isClosed($0.number) }) {
-        guard milliseconds(since: start) < 30_000 else { return }
+        guard milliseconds(since: start) < Double(hang) * 1000 else { return }
         usleep(20_000)
     }
     print("idle connections were closed after \(rounded(milliseconds(since: start) / 1000)) s (IdleTimeout 8 s)")
@@ -72,7 +72,7 @@ func hoarder(_ address: String, sessions: Int) throws {
     }
     var reason = ""
     for session in created {
-        guard let message = try session.next(seconds: 30), message.opcode == Opcode.end.rawValue else { return }
+        guard let message = try session.next(), message.opcode == Opcode.end.rawValue else { return }
         reason = try End(decoding: message.payload.span.bytes).reason
     }
     print("they ended after \(rounded(milliseconds(since: start) / 1000)) s: \(reason)")

@@ -30,7 +30,7 @@ func mutations(count: Int, seed: UInt64) throws {
     for _ in 0..<50 { _ = try warmup.connection() }
     var warmupMessages = try MessageCampaign(broker, seed: seed &+ 98)
     for _ in 0..<10 { _ = try warmupMessages.session() }
-    guard broker.hasNoChildren(within: 20) else { throw Finding("children are left after the warm-up") }
+    guard broker.hasNoChildren() else { throw Finding("children are left after the warm-up") }
     let before = (files: broker.openFiles, memory: broker.residentKiB)
 
     let start = MonotonicTime.now
@@ -51,7 +51,7 @@ func mutations(count: Int, seed: UInt64) throws {
         "  \(tally.calls.load(ordering: .relaxed)) calls and \(tally.messages.load(ordering: .relaxed)) messages in",
         "\(rounded(seconds)) s (\(Int(Double(tally.total) / seconds)) a second)")
     if let finding = tally.findings.withLock({ $0.first }) { throw Finding(finding) }
-    guard broker.hasNoChildren(within: 20) else { throw Finding("children are left: \(broker.children)") }
+    guard broker.hasNoChildren() else { throw Finding("children are left: \(broker.children)") }
     usleep(500_000)
     let after = (files: broker.openFiles, memory: broker.residentKiB)
     print(
@@ -92,7 +92,7 @@ private func keepAsking(_ broker: Broker, _ tally: Tally) throws {
         try broker.expectAlive()
         let start = MonotonicTime.now
         let connection = try UnixSocket.connect(to: broker.address)
-        let deadline = start + .seconds(10)
+        let deadline = start + .seconds(hang)
         try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
         var receiver = VarlinkConnection.replyReceiver()
         guard

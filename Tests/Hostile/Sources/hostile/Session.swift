@@ -27,7 +27,7 @@ final class Session {
         _ address: String, width: Int = 64, height: Int = 64,
         properties: [PropertyKey: PropertyValue] = [
             .x265Preset: .string("ultrafast"), .x265Params: .string("pools=1:frame-threads=1"),
-        ], seconds: Int = 20
+        ]
     ) throws {
         (self.width, self.height) = (width, height)
         guard let timeBase = Rational(1, 30) else { throw Finding("1/30 is a ratio") }
@@ -37,7 +37,7 @@ final class Session {
             parameters: CreateCompressionSession.Parameters(
                 width: width, height: height, pixelFormat: .yu12, timeBase: timeBase, properties: properties),
             upgrade: true)
-        let deadline = MonotonicTime.now + .seconds(seconds)
+        let deadline = MonotonicTime.now + .seconds(hang)
         try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
         var receiver = VarlinkConnection.replyReceiver()
         guard
@@ -115,9 +115,9 @@ final class Session {
 
     /// The next message; nil at the end of the connection.
     ///
-    /// - Throws: a finding if none comes in time.
-    func next(seconds: Double = 20) throws -> Message? {
-        let deadline = MonotonicTime.now + .nanoseconds(Int64(seconds * 1e9))
+    /// - Throws: a finding if none comes.
+    func next() throws -> Message? {
+        let deadline = MonotonicTime.now + .seconds(hang)
         while true {
             let received = try channel.next { header, payload, fds in
                 let file: Int32? = if let first = fds.popFirst() { first.take() } else { nil }
@@ -131,7 +131,7 @@ final class Session {
             case .endOfFile: return nil
             case .wouldBlock:
                 guard try channel.waitReadable(until: deadline) else {
-                    throw Finding("session \(id): nothing came for \(seconds) s")
+                    throw Finding("session \(id): nothing came for \(hang) s")
                 }
             }
         }

@@ -24,7 +24,7 @@ func truncation(count: Int, seed: UInt64) throws {
         try broker.expectAlive()
     }
     for (outcome, count) in tally.sorted(by: { $0.key < $1.key }) { print("  \(count) × \(outcome)") }
-    guard broker.hasNoChildren(within: 2) else { throw Finding("workers are left: \(broker.children)") }
+    guard broker.hasNoChildren() else { throw Finding("workers are left: \(broker.children)") }
     let after = broker.openFiles(settlingTo: before)
     print("  no worker died; broker's descriptors \(before) before, \(after) after")
     guard after <= before else { throw Finding("the broker keeps descriptors") }

@@ -61,8 +61,8 @@ final class Helper {
     var text: String { String(decoding: Self.contents(output), as: UTF8.self) }
 
     /// Waits until it has printed something.
-    func waitForOutput(seconds: Int = 30) throws {
-        let deadline = MonotonicTime.now + .seconds(seconds)
+    func waitForOutput() throws {
+        let deadline = MonotonicTime.now + .seconds(hang)
         while Self.contents(output).isEmpty {
             let exit = try process.tryReap()
             guard exit == nil, MonotonicTime.now < deadline else {
