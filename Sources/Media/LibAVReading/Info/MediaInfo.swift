@@ -102,7 +102,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 otherStreams.append(StreamInfo(index, stream, parameters))
                 continue
             }
-            var track = VideoTrackInfo(index, stream, parameters, boxes, tracks) { configuration in
+            let isUntimed = Demuxer.isUntimed(opened.context, stream.time_base)
+            var track = VideoTrackInfo(index, stream, parameters, boxes, tracks, isUntimed: isUntimed) {
+                configuration in
                 guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }

@@ -124,7 +124,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     /// Describes a stream; `leadingUnits` reads the NAL units before the first picture of a byte stream.
     init(
         _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
-        _ tracks: MatroskaTracks?, leadingUnits: ([UInt8]) -> [[UInt8]]
+        _ tracks: MatroskaTracks?, isUntimed: Bool, leadingUnits: ([UInt8]) -> [[UInt8]]
     ) {
         self.stream = index
         codec = Demuxer.codecName(parameters)
@@ -139,8 +139,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         }
         let matrix = Demuxer.displayMatrix(stream)
         rotation = Demuxer.rotation(matrix)
-        averageFrameRate = Rational(positive: stream.avg_frame_rate)?.description
-        baseFrameRate = Rational(positive: stream.r_frame_rate)?.description
+        let rates = stream.frameRates(isUntimed: isUntimed)
+        (averageFrameRate, baseFrameRate) = (rates.average?.description, rates.base?.description)
         frames = stream.nb_frames > 0 ? Int(stream.nb_frames) : nil
         duration = Self.seconds(stream)
         interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
