@@ -77,10 +77,11 @@ extension Demuxer {
             contentLight: Self.contentLight(stream))
     }
 
-    /// Every stream but the video that is decoded.
+    /// Every stream but the video that is decoded, and items.
     var otherStreams: [OtherStream] {
         (0..<streamCount).filter { $0 != videoIndex }.compactMap { index in
-            guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
+            guard let stream = stream(index)?.pointee, !stream.isItem, let parameters = stream.codecpar?.pointee
+            else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
             let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
             // text and tx3g.

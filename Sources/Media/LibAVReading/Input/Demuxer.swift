@@ -291,7 +291,8 @@ package final class Demuxer {
         _ context: UnsafeMutablePointer<AVFormatContext>, _ path: String
     ) throws(MediaError) -> (Int, UnsafePointer<AVCodec>) {
         func isVideo(_ index: Int32) -> Bool {
-            index >= 0 && context.pointee.streams?[Int(index)]?.pointee.isPicture == false
+            guard index >= 0, let stream = context.pointee.streams?[Int(index)]?.pointee else { return false }
+            return !stream.isPicture && !stream.isItem
         }
         var decoder: UnsafePointer<AVCodec>?
         let best = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)
