@@ -102,12 +102,11 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 otherStreams.append(StreamInfo(index, stream, parameters))
                 continue
             }
-            let isUntimed = Demuxer.isUntimed(opened.context, stream.time_base)
-            var track = VideoTrackInfo(index, stream, parameters, boxes, tracks, isUntimed: isUntimed) {
-                configuration in
+            var track = VideoTrackInfo(index, stream, parameters, boxes, tracks) { configuration in
                 guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }
+            track.addRates(stream, isUntimed: Demuxer.isUntimed(opened.context, stream.time_base))
             if input.isSeekable, !track.picture { track.addFields(parameters, input) }
             track.addHDRRecords(stream, boxes)
             if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(input, opened.context, boxes) }
