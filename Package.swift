@@ -365,7 +365,7 @@ let package = Package(
             name: "TransportTests",
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
-        .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(name: "HEVCTests", dependencies: ["CHWDX265", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
