@@ -192,7 +192,7 @@ struct BoxWalk {
         let display =
             Self.display.flatMap { (value: Int) -> [UInt8] in [UInt8(value >> 8), UInt8(value & 255)] } + luminance
         #expect(video.masteringDisplay == display)
-        let light: [UInt8] = [1000 >> 8, 1000 & 255, 400 >> 8, 400 & 255]
+        let light: [UInt8] = [0x03, 0xE8, 0x01, 0x90]
         #expect(video.contentLight == light)
         let output = scratch.file("out.\(ending)")
         let input = try Self.clip(scratch, "128x96")
