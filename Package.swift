@@ -365,10 +365,11 @@ let package = Package(
             name: "TransportTests",
             dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
-        .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
+        .testTarget(name: "HEVCTests", dependencies: ["CHWDX265", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "HEIFTests", dependencies: ["HWDBoxes", "HWDHEIF", "HWDHEVC", "HWDModel"], swiftSettings: common),
-        .testTarget(name: "MoviesTests", dependencies: ["HWDBoxes", "HWMovies"], swiftSettings: common),
+        .testTarget(
+            name: "MoviesTests", dependencies: ["CHWDX265", "HWDBoxes", "HWMovies"], swiftSettings: common),
         .testTarget(
             name: "OutputTests",
             dependencies: [
@@ -415,8 +416,8 @@ let package = Package(
         .testTarget(
             name: "LibAVFilesTests",
             dependencies: [
-                "HWDBoxes", "HWDEdits", "HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata",
-                "HWDModel",
+                "CHWDX265", "HWDBoxes", "HWDEdits", "HWDHEVC", "HWDLibAV", "HWDLibAVReading", "HWDLibAVWriting",
+                "HWDMetadata", "HWDModel",
             ],
             swiftSettings: common),
         .testTarget(
@@ -479,9 +480,9 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison", "HWDEncoderTesting",
-                "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel", "HWDSystem",
-                "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
+                "CHWDLinux", "CHWDX265", "CHWDaemon", "HWClient", "HWDBoxes", "HWDColor", "HWDComparison",
+                "HWDEncoderTesting", "HWDHEVC", "HWDLibAVReading", "HWDLibAVWriting", "HWDMetadata", "HWDModel",
+                "HWDSystem", "HWDTransport", "HWDWire", "HWImages", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDX265
 import Foundation
 
 @testable import HWDHEVC
@@ -13,6 +14,9 @@ struct Variant: Sendable, CustomStringConvertible {
     var expected: [String: ClosedRange<Int>] = [:]
 
     var description: String { name }
+
+    /// The argument of `--temporal-layers`, which is a switch in older releases.
+    private static let layerCount = hwd_x265_two_levels() > 1 ? ["\(hwd_x265_two_levels())"] : []
 
     static let all: [Variant] = [
         Variant(name: "defaults", options: ["--bframes", "4"], expected: ["type": 0...0]),
@@ -62,7 +66,7 @@ struct Variant: Sendable, CustomStringConvertible {
         Variant(
             name: "grey", format: "gray", options: ["--input-csp", "i400"], expected: ["chroma_format_idc": 0...0]),
         Variant(
-            name: "temporal layers", options: ["--temporal-layers", "--b-adapt", "0"],
+            name: "temporal layers", options: ["--temporal-layers"] + layerCount + ["--b-adapt", "0"],
             expected: ["max_sub_layers_minus1": 1...6]),
         Variant(
             name: "aspect ratio, display window, deblocking",

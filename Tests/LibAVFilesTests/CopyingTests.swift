@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDHEVC
 import HWDMetadata
 import HWDModel
 import Testing
@@ -112,6 +113,19 @@ import Testing
         #expect(writer.notes.isEmpty)
         let stream = try MediaWriter(path: scratch.file("out.mkv"), source: try MediaReader(path: phone))
         #expect(stream.notes.count { $0.contains("(data, mebx) is not copied") } == 3)
+    }
+
+    /// Some versions of the muxer of Matroska write the base layer's parameter sets alone into the record.
+    @Test func alphaPassesMatroska() throws {
+        let scratch = try Scratch()
+        let (clip, middle, output) = (try Clips.path("bbb_alpha.mov"), scratch.file("a.mkv"), scratch.file("a.mov"))
+        try LevelTests.copy(clip, to: middle)
+        try LevelTests.copy(middle, to: output)
+        let units = { (path: String) in
+            Set(try DecoderConfigurationRecord(bytes: MediaReader(path: path).video.codecConfiguration).nalUnits)
+        }
+        #expect(try units(output) == units(clip))
+        #expect(try LevelTests.frames(middle).map(\.digest) == LevelTests.frames(clip).map(\.digest))
     }
 
     /// The chapters of a movie are a track, which would make it as long as they are.

@@ -71,8 +71,8 @@ import Testing
         let reader = try MediaReader(path: path)
         let rows = try probe(
             path, "-select_streams", "\(reader.video.streamIndex)", "-show_entries",
-            "frame=best_effort_timestamp,pkt_duration")
-        // Side data and sections add further lines.
+            "frame=best_effort_timestamp,pkt_duration,duration")
+        // Of the durations, each version of ffprobe has one. Side data and sections add further lines and columns.
         let theirs = rows.filter { $0.count >= 2 }.map { ($0[0], $0[1]) }
         var ours: [(Int64, Int64)] = []
         try reader.forEachFrame { ours.append(($0.pts, $0.duration)) }

@@ -36,7 +36,9 @@ import Testing
             #expect(video.pixelAspectRatio ?? "N/A" == theirs["sample_aspect_ratio"] ?? "N/A")
             #expect(video.color.transfer.name == theirs["color_transfer"] ?? "unknown")
             #expect(video.color.primaries.name == theirs["color_primaries"] ?? "unknown")
-            #expect(video.averageFrameRate ?? "0/0" == theirs["avg_frame_rate"])
+            // The average that ffprobe 7 prints of a byte stream is an option of its demuxer.
+            let rate = theirs[path.hasSuffix(".hevc") ? "r_frame_rate" : "avg_frame_rate"]
+            #expect(video.averageFrameRate ?? "0/0" == rate)
             #expect(video.frames.map { "\($0)" } ?? "N/A" == theirs["nb_frames"])
             if let tag = video.tag, !theirs["codec_tag_string", default: "["].contains("[") {
                 #expect(tag == theirs["codec_tag_string"])

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDX265
 import Foundation
 import HWDBoxes
 import HWDHEVC
@@ -18,7 +19,8 @@ import Testing
             "ffmpeg", "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=60", "-frames:v",
             "\(frames)", "-pix_fmt", "yuv420p", "-c:v", "libx265", "-preset", "ultrafast", "-tag:v", "hvc1",
             "-x265-params",
-            "temporal-layers=1:keyint=16:min-keyint=16:bframes=1:b-adapt=0:scenecut=0:open-gop=0:log-level=none:info=0",
+            "temporal-layers=\(hwd_x265_two_levels()):keyint=16:min-keyint=16:bframes=1:b-adapt=0:scenecut=0"
+                + ":open-gop=0:log-level=none:info=0",
             path)
         return path
     }

@@ -186,7 +186,9 @@ import Testing
         defer { close(descriptor) }
         try MovieFile.finish(descriptor) { movie throws(BoxError) in
             try movie.edit(["trak", "mdia", "minf", "stbl", "stsd", "hvc1"]) { (entry) throws(BoxError) in
-                entry.children.append(Box("lhvC", [1, 0xF0, 0, 0xFC, 0xCB, 0]))
+                // A record of one array with an SPS of layer 1, of three bytes.
+                let record: [UInt8] = [1, 0xF0, 0, 0xFC, 0xCB, 1, 0xA1, 0, 1, 0, 3, 0x42, 0x09, 0x01]
+                entry.children.append(Box("lhvC", record))
             }
         }
         #expect(try MediaReader(path: path).warnings.contains { $0.contains("second view") })
@@ -196,6 +198,30 @@ import Testing
         let (_, notes) = try remux(path, to: scratch.file("o.hevc"))
         #expect(notes.contains { $0.contains("lhvC") }, "\(notes)")
         #expect(try remux(path, to: scratch.file("o.mov")) { $0.isCopy = true }.notes == [])
+        // Each record is there once, as it was.
+        let boxes = { (path: String) in
+            try #require(try LevelTests.table(path).first("stsd")?.children.first).children
+                .filter { ["hvcC", "lhvC"].contains($0.type) }
+        }
+        #expect(try boxes(scratch.file("o.mov")).sorted { $0.type.rawValue < $1.type.rawValue } == boxes(path))
+    }
+
+    /// A usage box with a flat projection (`rect`), as of a spatial video, is no sphere.
+    @Test func aFlatProjectionIsNoSphere() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("in.mov")
+        try FileManager.default.copyItem(atPath: Clips.path("hlg.mov"), toPath: path)
+        let usage = Box("vexu", Box("proj", Box("prji", [0, 0, 0, 0] + Array("rect".utf8)).bytes).bytes)
+        try MovieFileTests.finish(path) { movie throws(BoxError) in
+            try movie.edit(["trak", "mdia", "minf", "stbl", "stsd", "hvc1"]) { (entry) throws(BoxError) in
+                entry.children.append(usage)
+            }
+        }
+        let reader = try MediaReader(path: path)
+        #expect(reader.video.projection.isEmpty && reader.video.stereoMode == nil)
+        try remux(path, to: scratch.file("o.mov")) { $0.isCopy = true }
+        let copy = try #require(try LevelTests.table(scratch.file("o.mov")).first("stsd")?.children.first)
+        #expect(copy.children.filter { ["vexu", "sv3d", "st3d"].contains($0.type) } == [usage])
     }
 
     /// Older muxers write profile 8 in `dvcC`.

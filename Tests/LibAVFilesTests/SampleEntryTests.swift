@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDX265
 import Foundation
 import HWDBoxes
 @testable import HWDLibAVReading
@@ -102,7 +103,8 @@ import Testing
     @Test(arguments: [["31", "51"], ["51", "31"]])
     func temporalLevelsOfJoinedEncodesNeedTheHighestLevel(_ levels: [String]) throws {
         let scratch = try Scratch()
-        let source = try Self.stream(scratch, levels.map { "temporal-layers=1:level-idc=\($0)" })
+        let layers = "temporal-layers=\(hwd_x265_two_levels())"
+        let source = try Self.stream(scratch, levels.map { "\(layers):level-idc=\($0)" })
         let output = scratch.file("out.mp4")
         try LevelTests.copy(source, to: output)
         #expect(try Self.chunks(output) == [[10, 1], [10, 2]])

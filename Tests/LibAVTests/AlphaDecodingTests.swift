@@ -37,6 +37,18 @@ import Testing
         #expect(result.pictures.allSatisfy { !$0.isDamaged } && result.faults.isEmpty && result.alphaFaults.isEmpty)
     }
 
+    @Test("parameter sets within the stream, which declare both layers, are no damage")
+    func parameterSetsInBand() throws {
+        var (clip, sets) = (try AlphaClip.committed(), [UInt8]())
+        for nal in try DecoderConfigurationRecord(bytes: clip.description).nalUnits {
+            try LengthPrefixedNALUnits.append(nal, to: &sets)
+        }
+        clip.packets[0] = sets + clip.packets[0]
+        let result = try AlphaResult(clip)
+        #expect(try Self.hasWholeBase(result))
+        #expect(result.pictures.allSatisfy { !$0.isDamaged } && result.faults.isEmpty && result.alphaFaults.isEmpty)
+    }
+
     @Test("a stream of one layer is opaque, without an event")
     func oneLayer() throws {
         var clip = try AlphaClip.committed()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDX265
 import Foundation
 import HWDBoxes
 import HWMovies
@@ -236,7 +237,8 @@ import Testing
         try run([
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=60:d=2", "-pix_fmt", "yuv420p",
             "-c:v", "libx265", "-preset", "ultrafast", "-tag:v", "hvc1", "-x265-params",
-            "temporal-layers=1:keyint=16:min-keyint=16:bframes=1:b-adapt=0:scenecut=0:open-gop=0:log-level=none:info=0",
+            "temporal-layers=\(hwd_x265_two_levels()):keyint=16:min-keyint=16:bframes=1:b-adapt=0:scenecut=0"
+                + ":open-gop=0:log-level=none:info=0",
             clip,
         ])
         let (whole, dead) = (scratch.file("whole.mov"), scratch.file("dead.mov"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // What differs between FFmpeg 5.1 (Debian 12) and 7.1 (Debian 13). The versions that are compared with are those that brought the
-// later fields and functions: libavutil 58 and libavcodec 60 are FFmpeg 6.0's; libavutil 58.7.100 and libavcodec 60.30.100 are in 6.1,
-// libavcodec 61.13.100 is in 7.1.
+// later fields and functions: libavutil 58 and libavcodec 60 are FFmpeg 6.0's; libavutil 58.7.100, libavcodec 60.11.100 and 60.30.100
+// are in 6.1; libavformat 61 is 7.0's; libavcodec 61.10.100 and 61.13.100 and libavformat 61.5.100 are in 7.1.
 #ifndef CLIBAV_VERSIONS_H
 #define CLIBAV_VERSIONS_H
 
@@ -76,6 +76,46 @@ static inline int clibav_copy_parameters(AVCodecParameters *target, const AVCode
 #endif
     return code;
 }
+
+/// The frame rate of an elementary stream: the one that it declares, else the demuxer's option `framerate`.
+///
+/// Up to FFmpeg 6.0 libavformat's average is this; later that is always the option.
+static inline AVRational clibav_elementary_frame_rate(const AVStream *stream) {
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 11, 100)
+    if (stream->codecpar->framerate.num > 0 && stream->codecpar->framerate.den > 0) return stream->codecpar->framerate;
+#endif
+    return stream->avg_frame_rate;
+}
+
+/// Whether a stream is an item of a HEIF file (ISO/IEC 23008-12), a picture that is not of a track; libavformat reads them since FFmpeg
+/// 7.0.
+static inline int clibav_is_item(const AVStream *stream) {
+#if LIBAVFORMAT_VERSION_MAJOR < 61
+    (void)stream;
+    return 0;
+#else
+    // mov.c, heif_add_stream: one frame in ticks of a second.
+    return stream->time_base.num == 1 && stream->time_base.den == 1 && stream->nb_frames == 1
+        && stream->avg_frame_rate.num == 1 && stream->avg_frame_rate.den == 1;
+#endif
+}
+
+/// A stream's disposition without what it says of samples in several layers, for which the muxer of .mov writes a box (`lhvC`).
+static inline int clibav_disposition(const AVStream *stream) {
+#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(61, 5, 100)
+    return stream->disposition;
+#else
+    return stream->disposition & ~AV_DISPOSITION_MULTILAYER;
+#endif
+}
+
+/// Whether muxers leave the layers above the base, such as alpha, out of the configuration record that they get (hevc.c,
+/// write_configuration_record).
+static inline int clibav_drops_upper_layers(void) { return LIBAVFORMAT_VERSION_MAJOR >= 61; }
+
+/// Whether libavformat's aspect ratio of a cropped track of Matroska relates the displayed size to the cropped picture, not to the
+/// coded one.
+static inline int clibav_crops_aspect(void) { return LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 10, 100); }
 
 /// An audio encoder's sample rates, ended by 0; NULL where it takes all.
 static inline const int *clibav_sample_rates(const AVCodec *codec) {

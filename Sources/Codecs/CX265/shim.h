@@ -12,6 +12,9 @@ static inline const x265_api *hwd_x265_api(int bit_depth) { return x265_api_get(
 /// X265_BUILD of the headers this was compiled with.
 static inline int hwd_x265_build(void) { return X265_BUILD; }
 
+/// The value of x265's option `temporal-layers` for two levels: a switch up to build 199, and their number later.
+static inline int hwd_x265_two_levels(void) { return X265_BUILD > 199 ? 2 : 1; }
+
 /// Makes x265 use the order and types of pictures in their analysis, and nothing else of it.
 ///
 /// `analysisLoad` must be set; x265 copies it and opens no file of that name.

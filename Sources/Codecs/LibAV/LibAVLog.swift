@@ -105,7 +105,7 @@ package enum LibAVLog {
         }
         guard isError else { return }
         let text = withoutAddress(line)
-        guard !text.isEmpty else { return }
+        guard !text.isEmpty, LogFinding(text) != .ignoredLayers else { return }
         if let source { listener(of: source)?.handleMessage(text, from: source) }
         keep(text)
     }

@@ -2,8 +2,8 @@
 
 /// What a message of libav's log reports, where the log is the only place that reports it.
 ///
-/// Only this file compares the wording, which is that of FFmpeg 5.1. A message whose wording changes becomes `other`, which
-/// callers treat as damage of the stream.
+/// Only this file compares the wording, which is that of FFmpeg 5.1 and 7.1. A message whose wording changes becomes `other`,
+/// which callers treat as damage of the stream.
 package enum LogFinding: Hashable, Sendable {
     /// A call of VA-API or CUDA failed; the stream may be sound.
     case driverFailure
@@ -12,6 +12,8 @@ package enum LogFinding: Hashable, Sendable {
     /// A picture marks another as unused that was not decoded: damage, or the pictures behind a key frame at which
     /// decoding began.
     case unknownReference
+    /// The decoder ignores layers above the base, such as alpha: no damage of the base layer, which it decodes.
+    case ignoredLayers
     /// Anything else: damage that a decoder conceals, for the most part.
     case other
 
@@ -23,6 +25,8 @@ package enum LogFinding: Hashable, Sendable {
             self = .truncatedInput
         } else if message.contains(Self.unknownMark) {
             self = .unknownReference
+        } else if Self.layers.contains(where: message.contains) {
+            self = .ignoredLayers
         } else {
             self = .other
         }
@@ -64,6 +68,13 @@ package enum LogFinding: Hashable, Sendable {
 
     // libavcodec/h264_refs.c, ff_h264_execute_ref_pic_marking: "mmco: unref short failure", also "... long ...".
     private static let unknownMark = "mmco: unref"
+
+    // libavcodec/hevc/ps.c, decode_vps_ext, since FFmpeg 7.1: "Scalability type 1 not supported", "VPS has 3 layers, only 2 layers
+    // are supported", "… layer sets, …"; the rest describes views. It then reports "Ignoring unsupported VPS extension".
+    private static let layers = [
+        "hevc: Scalability type ", " layers are supported", " layer sets are supported",
+        "hevc: Unexpected ViewOrderIdx", "hevc: Unexpected num_add_olss", "hevc: Dependent layer not included",
+    ]
 
     // libavformat/matroskadec.c, ebml_read_num: "File ended prematurely at pos. …".
     private static let truncatedFile = "ended prematurely"

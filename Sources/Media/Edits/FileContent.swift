@@ -58,7 +58,9 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
                 holders: Self.containers)
         case .size: Traits(title: "size", meaning: "the displayed width and height")
         case .crop:
-            Traits(title: "cropping to single samples", boxes: ["clap"], holders: Self.movies)
+            Traits(
+                title: "cropping to single samples", boxes: ["clap"], sideData: ["Frame Cropping"],
+                holders: Self.movies)
         case .aspect: Traits(title: "aspect ratio", meaning: "the aspect ratio of a sample", boxes: ["pasp"])
         case .rotation:
             Traits(
@@ -91,7 +93,8 @@ public enum FileContent: String, CaseIterable, Hashable, Sendable {
         case .ambient:
             Traits(
                 title: "ambient viewing environment",
-                meaning: "the ambient viewing environment (amve, SEI message 148), byte for byte", boxes: ["amve"])
+                meaning: "the ambient viewing environment (amve, SEI message 148), byte for byte", boxes: ["amve"],
+                sideData: ["Ambient viewing environment"])
         case .dolbyVision:
             Traits(
                 title: "Dolby Vision configuration",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDX265
 import Foundation
 import HWClient
 import HWDModel
@@ -12,8 +13,8 @@ extension EndToEnd {
         static func clip(_ folder: Scratch, frames: Int = 42) throws -> String {
             let path = folder.path("levels.mp4")
             let options = [
-                "temporal-layers=1", "keyint=16", "min-keyint=16", "bframes=3", "b-adapt=0", "scenecut=0",
-                "open-gop=1", "log-level=none",
+                "temporal-layers=\(hwd_x265_two_levels())", "keyint=16", "min-keyint=16", "bframes=3", "b-adapt=0",
+                "scenecut=0", "open-gop=1", "log-level=none",
             ]
             try Programs.tool(
                 "ffmpeg",

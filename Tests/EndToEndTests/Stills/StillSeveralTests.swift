@@ -141,8 +141,8 @@ extension EndToEnd.StillEncoding {
         let times = try Programs.tool(
             "ffprobe",
             [
-                "-v", "error", "-select_streams", "v:0", "-show_entries", "stream=time_base:frame=pkt_duration",
-                "-of", "default=nk=1:nw=1", path("out.heics"),
+                "-v", "error", "-select_streams", "v:0", "-show_entries",
+                "stream=time_base:frame=pkt_duration,duration", "-of", "default=nk=1:nw=1", path("out.heics"),
             ]
         ).text
         #expect(times == "1001\n1001\n1001\n1/\(rate.dropLast(5))\n", "\(times)")
@@ -187,8 +187,8 @@ extension EndToEnd.StillEncoding {
             try Programs.tool(
                 "ffprobe",
                 [
-                    "-v", "error", "-select_streams", "v:0", "-show_entries", "frame=pkt_duration_time", "-of",
-                    "csv=p=0", file,
+                    "-v", "error", "-select_streams", "v:0", "-show_entries",
+                    "frame=pkt_duration_time,duration_time", "-of", "csv=p=0", file,
                 ]
             ).text.split(separator: "\n")
         }

@@ -12,4 +12,11 @@ extension MediaPacket {
             return header.nuhLayerId > 0
         }
     }
+
+    /// Whether a packet of a byte stream has a layer above the base.
+    var hasUpperLayers: Bool {
+        withBytes { bytes in
+            AnnexB.NALUnits(Array(bytes)).contains { (try? NALUnitHeader(nal: $0))?.nuhLayerId ?? 0 > 0 }
+        }
+    }
 }

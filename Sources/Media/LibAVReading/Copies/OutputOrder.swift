@@ -35,7 +35,7 @@ public struct OutputOrder {
 
     /// Pictures that wait because one before them in decoding order is not output yet: far more than any decoder stores.
     private static let maxQueued = 1024
-    /// Bytes of an access unit whose layers are separate packets.
+    /// Bytes of an access unit of several layers, whether they are separate packets or one.
     private static let maxAccessUnit = 64 << 20
 
     /// The order of a reader's video, with the reordering depth of its copy.
@@ -57,16 +57,14 @@ public struct OutputOrder {
     /// - Throws: `badInput` for a slice header that cannot be parsed, an order that never becomes certain and an access
     ///   unit of more than 64 MiB; `io` when memory runs out.
     public mutating func add(_ packet: MediaPacket) throws(MediaError) -> [Timed] {
+        guard packet.byteCount <= Self.maxAccessUnit || !packet.hasUpperLayers else { throw tooLarge }
         guard let first = held else {
             held = packet
             return []
         }
         if packet.beginsInUpperLayer {
             // Demuxers without support for layers split access units there.
-            guard first.byteCount + packet.byteCount <= Self.maxAccessUnit else {
-                throw MediaError(
-                    .badInput, "\(path): the layers of a picture have more than \(Self.maxAccessUnit) bytes")
-            }
+            guard first.byteCount + packet.byteCount <= Self.maxAccessUnit else { throw tooLarge }
             guard let joined = MediaPacket(joining: first, packet) else {
                 throw MediaError(.io, "\(path): out of memory")
             }
@@ -75,6 +73,10 @@ public struct OutputOrder {
         }
         held = packet
         return try take(first)
+    }
+
+    private var tooLarge: MediaError {
+        MediaError(.badInput, "\(path): the layers of a picture have more than \(Self.maxAccessUnit) bytes")
     }
 
     /// The packets that are left at the end.

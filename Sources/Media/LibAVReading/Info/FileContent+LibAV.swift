@@ -61,12 +61,15 @@ extension VideoDescription {
             stereoMode = Self.stereoMode(stream)
             if let box = stereoMode.flatMap(Projection.arrangement) { projection.append(box) }
         }
-        if !projection.contains(where: { $0.type == "sv3d" }),
+        let text = boxes?.projectionText(track: stream.id)
+        // Since FFmpeg 7.1 the projection of `vexu`, flat ones too, is side data; that box is carried as it is.
+        let isOfUsage = text == nil && boxes?.entryBoxes(track: stream.id, ["vexu"]).isEmpty == false
+        if !isOfUsage, !projection.contains(where: { $0.type == "sv3d" }),
             let mapping = stream.sideData(AV_PKT_DATA_SPHERICAL, as: AVSphericalMapping.self)
         {
             projection.append(Self.mapping(mapping))
         }
-        if let text = boxes?.projectionText(track: stream.id) { projection.append(text) }
+        if let text { projection.append(text) }
     }
 
     /// Matroska's name of where two views are in the picture; nil for one view.

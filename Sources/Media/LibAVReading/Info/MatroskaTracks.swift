@@ -121,20 +121,21 @@ struct MatroskaTracks {
     }
 
     /// The aspect ratio of the samples of a stream whose pictures are cropped, from libavformat's, which relates the displayed
-    /// size to the whole picture.
+    /// size to the coded picture, or to the cropped one (`clibav_crops_aspect`).
     ///
     /// The displayed size is that of the cropped picture (RFC 9559 5.1.4.1.28.12), and by default its number of samples. One
     /// that equals the coded size is of a program that did not crop it.
     func aspect(_ index: Int, _ aspect: Rational?, width: Int, height: Int) -> Rational? {
         guard let aspect, let shown = aperture(index, width: width, height: height) else { return aspect }
         let track = tracks[index]
-        guard track.displayUnit < 4,
+        let isOfCoded =
             (track.displayWidth ?? track.width, track.displayHeight ?? track.height)
-                != (track.width, track.height)
-        else { return aspect }
+            == (track.width, track.height)
+        guard track.displayUnit < 4, isOfCoded == (clibav_crops_aspect() != 0) else { return aspect }
         let horizontal = track.displayWidth == nil ? 1 : Double(width) / shown.width.value
         let vertical = track.displayHeight == nil ? 1 : shown.height.value / Double(height)
-        let ratio = av_d2q(aspect.value * horizontal * vertical, 1 << 16)
+        let cropping = horizontal * vertical
+        let ratio = av_d2q(isOfCoded ? aspect.value / cropping : aspect.value * cropping, 1 << 16)
         return Rational(positive: ratio) ?? aspect
     }
 

@@ -95,9 +95,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         let boxes = container.hasPrefix("mov,") && input.isSeekable ? SourceBoxes(input) : nil
         let tracks = MatroskaTracks(input, opened.context)
         for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
-            guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
-                continue
-            }
+            guard let stream = context.streams?[index]?.pointee, !stream.isItem,
+                let parameters = stream.codecpar?.pointee
+            else { continue }
             guard parameters.codec_type == AVMEDIA_TYPE_VIDEO else {
                 otherStreams.append(StreamInfo(index, stream, parameters))
                 continue
@@ -106,6 +106,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }
+            track.addRates(stream, isUntimed: Demuxer.isUntimed(opened.context, stream.time_base))
             if input.isSeekable, !track.picture { track.addFields(parameters, input) }
             track.addHDRRecords(stream, boxes)
             if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(input, opened.context, boxes) }

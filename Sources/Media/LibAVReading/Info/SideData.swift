@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import CHWDLibAV
+internal import HWDLibAV
+internal import HWDModel
 
 extension AVStream {
     /// The stream's side data, valid as long as the stream is not changed.
@@ -47,8 +49,22 @@ package enum LibAVDictionary {
 }
 
 extension AVStream {
+    /// The average and the base frame rate; nil where they are not known.
+    ///
+    /// - Parameter isUntimed: whether the format stores no timestamps, so that each picture is a tick of one rate.
+    func frameRates(isUntimed: Bool) -> (average: Rational?, base: Rational?) {
+        guard isUntimed else { return (Rational(positive: avg_frame_rate), Rational(positive: r_frame_rate)) }
+        let rate =
+            Rational(positive: withUnsafePointer(to: self) { clibav_elementary_frame_rate($0) })
+            ?? Rational(positive: r_frame_rate)
+        return (rate, rate)
+    }
+
     /// Whether the demuxer found the keys' description of encrypted samples.
     var isEncrypted: Bool { sideData(AV_PKT_DATA_ENCRYPTION_INIT_INFO) != nil }
+
+    /// Whether the stream is a picture beside the tracks of an image sequence.
+    var isItem: Bool { withUnsafePointer(to: self) { clibav_is_item($0) } != 0 }
 
     /// Whether the stream is a single picture, such as a cover.
     var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }

@@ -10,7 +10,13 @@ extension Demuxer {
     ///
     /// libavformat derives theirs from the frame rate, in a time base of 1/1200000 s that no container has.
     var isUntimed: Bool {
-        guard let format = context.pointee.iformat, let base = video?.time_base else { return false }
+        guard let base = video?.time_base else { return false }
+        return Self.isUntimed(context, base)
+    }
+
+    /// The same of a stream with this time base.
+    static func isUntimed(_ context: UnsafePointer<AVFormatContext>, _ base: AVRational) -> Bool {
+        guard let format = context.pointee.iformat else { return false }
         return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0 || (base.num == 1 && base.den == 1_200_000)
     }
 
@@ -48,8 +54,7 @@ extension Demuxer {
     func describeVideo(
         _ stream: AVStream, _ parameters: AVCodecParameters, _ conversion: SampleConversion
     ) -> VideoDescription {
-        let average = Rational(positive: stream.avg_frame_rate)
-        let base = Rational(positive: stream.r_frame_rate)
+        let (average, base) = stream.frameRates(isUntimed: isUntimed)
         let ticks = isUntimed ? (average ?? base)?.inverse : Rational(positive: stream.time_base)
         let aspect =
             Rational(positive: stream.sample_aspect_ratio) ?? Rational(positive: parameters.sample_aspect_ratio)
@@ -72,10 +77,11 @@ extension Demuxer {
             contentLight: Self.contentLight(stream))
     }
 
-    /// Every stream but the video that is decoded.
+    /// Every stream but the video that is decoded, and items.
     var otherStreams: [OtherStream] {
         (0..<streamCount).filter { $0 != videoIndex }.compactMap { index in
-            guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
+            guard let stream = stream(index)?.pointee, !stream.isItem, let parameters = stream.codecpar?.pointee
+            else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
             let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
             // text and tx3g.

@@ -139,8 +139,6 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         }
         let matrix = Demuxer.displayMatrix(stream)
         rotation = Demuxer.rotation(matrix)
-        averageFrameRate = Rational(positive: stream.avg_frame_rate)?.description
-        baseFrameRate = Rational(positive: stream.r_frame_rate)?.description
         frames = stream.nb_frames > 0 ? Int(stream.nb_frames) : nil
         duration = Self.seconds(stream)
         interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
@@ -170,6 +168,12 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
         default: break
         }
+    }
+
+    /// Fills in the frame rates.
+    mutating func addRates(_ stream: AVStream, isUntimed: Bool) {
+        let rates = stream.frameRates(isUntimed: isUntimed)
+        (averageFrameRate, baseFrameRate) = (rates.average?.description, rates.base?.description)
     }
 
     /// Corrects the fields by the track's first picture; for codecs other than HEVC only in the file's best video stream,

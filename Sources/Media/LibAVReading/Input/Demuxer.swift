@@ -177,14 +177,16 @@ package final class Demuxer {
         let (code, isRateUnused) = openInput(&opened, file, frameRate)
         guard code >= 0, let result = opened else {
             if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
-            if let brand = stillBrand(file) {
-                throw MediaError(
-                    .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
-            }
+            if let error = stillImage(file) { throw error }
             if let error = indexBehind(file) { throw error }
             let hint = file.path == "-" ? "; add -f nut or -f yuv4mpegpipe to ffmpeg's options" : ""
             let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))\(hint)"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
+        }
+        // Since FFmpeg 7.1 libavformat reads the items of still images, each as a stream.
+        if let error = stillImage(file), !hasMovieBox(file) {
+            avformat_close_input(&opened)
+            throw error
         }
         if isRateUnused {
             avformat_close_input(&opened)
@@ -241,13 +243,26 @@ package final class Demuxer {
         return avformat_find_stream_info(context, &options)
     }
 
-    /// The brand of a file that begins as a HEIF image does (ISO/IEC 23008-12 10); nil for others.
-    private static func stillBrand(_ file: InputFile) -> FourCC? {
+    /// The error for a file that begins as a HEIF image does (ISO/IEC 23008-12 10); nil for others.
+    private static func stillImage(_ file: InputFile) -> MediaError? {
         let head = file.bytes(at: 0, upTo: 12)
         guard head.count == 12, head[4..<8].elementsEqual("ftyp".utf8),
-            let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
+            let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) }),
+            ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand)
         else { return nil }
-        return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
+        return MediaError(
+            .unsupported, "\(file.name) is a HEIF still image (brand \(brand)), which is not supported")
+    }
+
+    /// Whether a file of boxes has a movie box; of a pipe, among the bytes that are read.
+    private static func hasMovieBox(_ file: InputFile) -> Bool {
+        var position: Int64 = 0
+        while let header = BoxHeader(file.bytes(at: position, upTo: Box.largeHeaderSize), available: .max) {
+            if header.type == "moov" { return true }
+            guard let size = Int64(exactly: header.size), position <= .max - size else { return false }
+            position += size
+        }
+        return false
     }
 
     /// The error for a pipe that begins as a movie file does and cannot be read; nil for other inputs.
@@ -276,7 +291,8 @@ package final class Demuxer {
         _ context: UnsafeMutablePointer<AVFormatContext>, _ path: String
     ) throws(MediaError) -> (Int, UnsafePointer<AVCodec>) {
         func isVideo(_ index: Int32) -> Bool {
-            index >= 0 && context.pointee.streams?[Int(index)]?.pointee.isPicture == false
+            guard index >= 0, let stream = context.pointee.streams?[Int(index)]?.pointee else { return false }
+            return !stream.isPicture && !stream.isItem
         }
         var decoder: UnsafePointer<AVCodec>?
         let best = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)

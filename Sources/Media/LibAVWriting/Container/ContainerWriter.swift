@@ -143,7 +143,10 @@ final class ContainerWriter: @unchecked Sendable {
             if FileContent.projection.isHeld(by: format) { try attachProjection(of: track, to: stream) }
         }
         movie?.start(track, boxes, record)
-        formatter = movie == nil ? AccessUnitFormatter(hasStartCodes: format.hasStartCodes, record) : nil
+        if movie == nil {
+            formatter = AccessUnitFormatter(
+                hasStartCodes: format.hasStartCodes, repeatsUpperLayers: clibav_drops_upper_layers() != 0, record)
+        }
         timeBase = track.timeBase.libAV
         try check(writeHeader(track))
         isStarted = true
@@ -201,7 +204,7 @@ final class ContainerWriter: @unchecked Sendable {
 
     /// Copies an access unit to the packet, in the form that the container has.
     private func fill(_ accessUnit: UnsafeRawBufferPointer, isSync: Bool) throws(MediaError) {
-        guard let formatter, !formatter.keepsBytes else { return try fill(accessUnit) }
+        guard let formatter, !formatter.keepsBytes(isSync: isSync) else { return try fill(accessUnit) }
         try self.formatter?.format(accessUnit, isSync: isSync)
         var failure: MediaError?
         self.formatter?.bytes.withUnsafeBytes { bytes in

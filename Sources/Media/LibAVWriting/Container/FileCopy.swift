@@ -164,7 +164,7 @@ enum FileCopy {
     static func trackMetadata(
         from source: AVStream, to target: UnsafeMutablePointer<AVStream>, title: String? = nil
     ) {
-        target.pointee.disposition = source.disposition
+        target.pointee.disposition = withUnsafePointer(to: source) { clibav_disposition($0) }
         if let title { av_dict_set(&target.pointee.metadata, "title", title, 0) }
         av_dict_copy(&target.pointee.metadata, source.metadata, 0)
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }

@@ -121,11 +121,14 @@ package struct SourceBoxes {
         return runs
     }
 
-    /// The configuration record (`hvcC`) of the first sample's entry; nil where that is the track's first one, whose
-    /// record libavformat reports.
+    /// The configuration record (`hvcC`) of the first sample's entry; nil where libavformat reports that one.
+    ///
+    /// It reports the record of the track's first entry and, since FFmpeg 7.1, adds the arrays of `lhvC` to it.
     package func firstConfiguration(track: Int32) -> [UInt8]? {
-        guard let number = entryNumbers(track: track)?.first, number != 1 else { return nil }
-        return sampleEntry(track: track)?.first("hvcC")?.fields
+        guard let entry = sampleEntry(track: track),
+            entryNumbers(track: track)?.first ?? 1 != 1 || entry.first("lhvC") != nil
+        else { return nil }
+        return entry.first("hvcC")?.fields
     }
 
     /// The numbers of the sample entries of a track's chunks, from 1; nil where the sample table does not show them, as
