@@ -102,6 +102,9 @@ check-packages: deps-packages release manual clients ## the Debian packages, in 
 	@scripts/make-deb .build/deb
 	@scripts/check-packages .build/packages
 
+check-debian-13: deps-packages ## the build and the tests of the modules, in a Debian 13; needs root
+	@$(SCRIPT) .build/debian-13
+
 check-source-package: deps-packages ## the source package, built without a network
 	@$(SCRIPT) .build/source-package
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by check-packages and check-admin-guide, which set `folder`: Debian 12 in folder/base, made once by debootstrap, and fresh
-# roots over it. `fail` is the script's own.
+# Sourced by check-packages, check-admin-guide and check-debian-13, which set `folder`: Debian 12, or the release named by `release`,
+# in folder/base, made once by debootstrap, and fresh roots over it. `fail` is the script's own.
 base=$folder/base root=$folder/root log=$folder/log
 mkdir -p "$folder"
 
@@ -19,7 +19,7 @@ in_namespace() { [ -n "${HWD_UNSHARED:-}" ] || HWD_UNSHARED=1 exec unshare --mou
 
 make_base() {
     [ ! -e "$base/etc/debian_version" ] || return 0
-    quietly debootstrap --variant=minbase bookworm "$base"
+    quietly debootstrap --variant=minbase "${release:-bookworm}" "$base"
     quietly chroot "$base" apt-get update
 }
 

@@ -10,6 +10,8 @@ private struct OrderModel {
     let groupSize: Int
     let interval: Int
     let isOpenGOP: Bool
+    /// Whether all kinds are required, so that nothing follows from distances.
+    let requiresAllKinds: Bool
 
     /// The references of each frame.
     func references(_ frames: [LevelPlanner.Frame]) -> [[Int]] {
@@ -17,10 +19,11 @@ private struct OrderModel {
         var (anchor, key) = (0, 0)
         for frame in frames.dropFirst() {
             let number = frame.number
-            let isKey = frame.kind == .keyFrame || number - key >= interval
-            let isAnchor = isKey || frame.kind == .anchor || number - anchor == groupSize
+            let isOrdered = requiresAllKinds || !frame.isRegular
+            let isKey = isOrdered ? [.idr, .intra].contains(frame.kind) : number - key >= interval
+            let isAnchor = isOrdered ? frame.kind != .bidirectional : isKey || number - anchor == groupSize
             guard isAnchor || number == frames.count - 1 else { continue }
-            let isClosed = frame.kind == .keyFrame || isKey && !isOpenGOP
+            let isClosed = frame.kind == .idr || isKey && !isOpenGOP
             if isKey { key = number }
             // Before an IDR picture x265 would make the last B picture an anchor.
             if isClosed {
@@ -79,8 +82,12 @@ private struct OrderModel {
         try #require(queue.map(\.number) == Array(0..<frames))
 
         let starts = forced.union([0])
-        let model = OrderModel(groupSize: levels.anchorDistance, interval: interval, isOpenGOP: isOpenGOP)
-        for (frame, references) in zip(queue, model.references(queue)) {
+        let models = [false, true].map {
+            OrderModel(
+                groupSize: levels.anchorDistance, interval: interval, isOpenGOP: isOpenGOP, requiresAllKinds: $0)
+        }
+        #expect(models[0].references(queue) == models[1].references(queue))
+        for (frame, references) in zip(queue, models[0].references(queue)) {
             let start = starts.filter { $0 <= frame.number }.max() ?? 0
             #expect(frame.level == levels.level(atPosition: frame.number - start))
             for reference in references {
@@ -105,7 +112,7 @@ private struct OrderModel {
         for _ in 0..<8 { planner.add(forceKeyFrame: false, to: &queue) }
         planner.finish(into: &queue)
         #expect(queue.map(\.level) == [0, 1, 0, 1, 0, 1, 0, 1])
-        #expect(queue.filter { $0.kind == .anchor }.map(\.number) == [6, 7])
+        #expect(queue.filter { $0.kind == .predicted }.map(\.number) == [4, 6, 7])
     }
 
     @Test func dividesAnIncompleteGroupAtPowersOfTwo() throws {
@@ -114,7 +121,7 @@ private struct OrderModel {
         var queue: [LevelPlanner.Frame] = []
         for _ in 0..<16 { planner.add(forceKeyFrame: false, to: &queue) }
         planner.finish(into: &queue)
-        #expect(queue.filter { $0.kind == .anchor }.map(\.number) == [12, 14, 15])
+        #expect(queue.filter { $0.kind == .predicted }.map(\.number) == [8, 12, 14, 15])
         #expect(queue.map(\.level) == [0, 3, 2, 3, 1, 3, 2, 3, 0, 3, 2, 3, 1, 3, 2, 3])
     }
 }

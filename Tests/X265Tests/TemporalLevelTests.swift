@@ -103,6 +103,31 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
+    /// Key frames at every position of a group keep the levels, also where all kinds are required of x265, as 4.1
+    /// (X265_BUILD 215) needs it.
+    @Test(arguments: Set([X265Library.build, 215]).sorted(), sampled([(30, 17), (60, 9), (120, 9)]))
+    func requiredKeyFramesKeepTheLevels(build: Int, _ rates: (base: Int, interval: Int)) throws {
+        let plan = try TemporalLevels(base: Rational(Int32(rates.base)), full: Rational(240))
+        for key in sampled(1...8, oneIn: 3) {
+            let forced: Set = [key, key + 3, key + 17]
+            let clip = Clip(format: .yu12, width: 96, height: 64, frames: 41)
+            let properties: [String: PropertyValue] = [
+                "X265Preset": .string("fast"), "X265Params": .string("hash=1"),
+                "AllowOpenGOP": .bool(key % 2 == 1), "MaxKeyFrameInterval": .int(Int64(rates.interval)),
+            ]
+            let job = job(clip, base: rates.base, full: 240, properties, forced: forced)
+            let result = try job.run(
+                try X265Encoder(try job.configuration(.x265), role: .alone, build: build))
+            let starts = forced.union([0])
+            let levels = (0..<41).map { frame in
+                plan.level(atPosition: frame - (starts.filter { $0 <= frame }.max() ?? 0))
+            }
+            let faults = try TemporalStreams.faults(result, levels: levels, usesLibde265: key % 2 == 0)
+            #expect(faults.isEmpty, "key frames at \(forced.sorted()): \(faults)")
+            #expect(forced.isSubset(of: result.pictures.filter(\.isSync).map { Int($0.frameID) }))
+        }
+    }
+
     /// The look-ahead is long with every preset, unless the client limits it.
     @Test func looksFurtherAhead() throws {
         func held(_ properties: [String: PropertyValue]) throws -> Int {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDX265
 internal import HWDCoding
 internal import HWDHEVC
 internal import HWDModel
@@ -7,7 +8,12 @@ internal import HWDModel
 ///
 /// Frames of an alpha layer already have the kind and level that the base layer's encoder chose, and are not delayed.
 final class LevelledFrames {
+    /// Takes a frame and x265's value (`X265_TYPE_…`) for the kind of its picture.
+    typealias Submit = (InputPicture, Int32) throws(SessionError) -> Void
+
     private var planner: LevelPlanner
+    /// Whether the kinds of all frames are required, or only of those where x265's pattern would not produce them.
+    private let requiresAllKinds: Bool
     private var relabeller: TemporalRelabeller
     private let copies: WaitingFrames
     private var share: BaseLevelShare?
@@ -23,9 +29,11 @@ final class LevelledFrames {
     /// - Parameters:
     ///   - parameterSets: x265's, as NAL units.
     ///   - isOrdered: whether a `FrameOrder` orders the frames, for which all B pictures are references.
+    ///   - build: X265_BUILD of the libx265 that codes.
     init(
-        _ configuration: EncoderConfiguration, parameterSets: [[UInt8]], isOrdered: Bool
+        _ configuration: EncoderConfiguration, parameterSets: [[UInt8]], isOrdered: Bool, build: Int
     ) throws(SessionError) {
+        requiresAllKinds = X265Library.plansBeforeRequests(build: build)
         unreferencedLevel = isOrdered ? configuration.temporalLevels.count - 1 : nil
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
@@ -44,9 +52,7 @@ final class LevelledFrames {
     }
 
     /// Adds a frame and submits those that are planned by now, in presentation order.
-    func add(
-        _ input: InputPicture, _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
-    ) throws(SessionError) {
+    func add(_ input: InputPicture, _ submit: Submit) throws(SessionError) {
         let number = nextFrame
         nextFrame += 1
         planner.add(forceKeyFrame: input.forceKeyFrame, to: &planned)
@@ -62,27 +68,25 @@ final class LevelledFrames {
     func quantOffset(of frameID: UInt64) -> Double? { share?.offset(of: frameID, level: levels[frameID] ?? 0) }
 
     /// Submits the frames that still wait.
-    func finish(
-        _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
-    ) throws(SessionError) {
+    func finish(_ submit: Submit) throws(SessionError) {
         planner.finish(into: &planned)
         try submitPlanned(submit, current: nil)
     }
 
     private func submitPlanned(
-        _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void,
-        current: (number: Int, picture: InputPicture)?
+        _ submit: Submit, current: (number: Int, picture: InputPicture)?
     ) throws(SessionError) {
         let frames = planned
         planned.removeAll(keepingCapacity: true)
         for frame in frames {
+            let type = frame.isRegular && !requiresAllKinds ? X265_TYPE_AUTO : frame.kind.x265Type
             if let current, current.number == frame.number {
                 levels[current.picture.frameID] = frame.level
-                try submit(current.picture, frame.kind)
+                try submit(current.picture, type)
             } else {
                 try copies.take(frame.number) { (picture) throws(SessionError) in
                     levels[picture.frameID] = frame.level
-                    try submit(picture, frame.kind)
+                    try submit(picture, type)
                 }
             }
         }

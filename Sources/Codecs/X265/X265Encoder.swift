@@ -98,7 +98,8 @@ public final class X265Encoder: Encoder {
         parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
         let hasLevels = configuration.temporalLevels.count > 1
         levelled =
-            hasLevels ? try LevelledFrames(configuration, parameterSets: units, isOrdered: groups != nil) : nil
+            hasLevels
+            ? try LevelledFrames(configuration, parameterSets: units, isOrdered: groups != nil, build: build) : nil
         offsets = configuration.baseLevelFraction.map { _ in QuantOffsets(PaddedSize(configuration.request)) }
         decodeTimes = DecodeTimes(reorderDepth: headers.reorderDepth, configuration)
         try noteReferences(configuration)
@@ -130,15 +131,15 @@ public final class X265Encoder: Encoder {
         precondition(!isFinished, "encode after finish")
         decodeTimes.frameIn(pts: input.pts)
         guard let levelled else {
-            return try submit(input, input.forceKeyFrame ? .keyFrame : .regular, handler)
+            return try submit(input, input.forceKeyFrame ? X265_TYPE_IDR : X265_TYPE_AUTO, handler)
         }
         if let level = input.temporalLevel {
             levelled.note(level, of: input.frameID)
-            return try submit(input, .regular, handler)
+            return try submit(input, X265_TYPE_AUTO, handler)
         }
         guard let order else {
-            return try levelled.add(input) { (frame, kind) throws(SessionError) in
-                try submit(frame, kind, handler)
+            return try levelled.add(input) { (frame, type) throws(SessionError) in
+                try submit(frame, type, handler)
             }
         }
         try order.add(input) { (frame, member) throws(SessionError) in
@@ -167,11 +168,12 @@ public final class X265Encoder: Encoder {
         return picture
     }
 
+    /// - Parameter type: x265's value (`X265_TYPE_…`), where the frame itself requires no kind.
     private func submit(
-        _ input: InputPicture, _ kind: LevelPlanner.Frame.Kind, _ handler: EncodedPictureHandler
+        _ input: InputPicture, _ type: Int32, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
         let picture = fill(input)
-        picture.pointee.sliceType = input.kind?.x265Type ?? kind.x265Type
+        picture.pointee.sliceType = input.kind?.x265Type ?? type
         // An explicit BaseFrameQP is absolute; the level's offset must not shift it.
         if let offset = levelled?.quantOffset(of: input.frameID) {
             offsets?.set(input.baseFrameQP == nil ? offset : 0, of: picture)
@@ -188,7 +190,7 @@ public final class X265Encoder: Encoder {
                 try submit(frame, member, levelled, handler)
             }
         } else {
-            try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
+            try levelled?.finish { (frame, type) throws(SessionError) in try submit(frame, type, handler) }
         }
         while try step(nil, handler) {}
     }
@@ -242,17 +244,5 @@ extension MeanSquaredError {
         }
         self.init(
             luma: error(statistics.psnrY), chromaBlue: error(statistics.psnrU), chromaRed: error(statistics.psnrV))
-    }
-}
-
-extension LevelPlanner.Frame.Kind {
-    /// x265's value (`X265_TYPE_…`) for a frame whose kind the planner chose.
-    fileprivate var x265Type: Int32 {
-        switch self {
-        case .regular: X265_TYPE_AUTO
-        case .between: X265_TYPE_B
-        case .anchor: X265_TYPE_P
-        case .keyFrame: X265_TYPE_IDR
-        }
     }
 }

@@ -26,7 +26,7 @@ final class DeepFrames: FrameOrder {
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
             isOpenGOP: configuration.allowOpenGOP)
-        groups = DeepGroups(configuration, pbFactor: parameters.rc.pbFactor)
+        groups = DeepGroups(pbFactor: parameters.rc.pbFactor)
         request = configuration.request
         copies = WaitingFrames(request)
         size = (Int(parameters.sourceWidth), Int(parameters.sourceHeight))

@@ -16,8 +16,6 @@ struct DeepGroups {
         fileprivate var after: HalfPicture?
     }
 
-    private let keyFrameInterval: Int
-    private let isOpenGOP: Bool
     /// The offset of B pictures that are given to x265 as references and are none.
     private let offsetOfHighest: Double
     /// Frames that are not planned yet, by number.
@@ -26,13 +24,10 @@ struct DeepGroups {
     /// Groups that are planned and not taken, each in coding order.
     private var groups: [[Picture]] = []
     private var anchor: HalfPicture?
-    private var lastKeyFrame = 0
     private var plannedCount = 0
 
     /// - Parameter pbFactor: the ratio of x265's quantizers of B and P pictures.
-    init(_ configuration: EncoderConfiguration, pbFactor: Double) {
-        keyFrameInterval = configuration.maxKeyFrameInterval ?? 0
-        isOpenGOP = configuration.allowOpenGOP
+    init(pbFactor: Double) {
         // x265 gives B pictures that are references half of the difference.
         offsetOfHighest = 3 * log2(pbFactor)
     }
@@ -44,11 +39,7 @@ struct DeepGroups {
     mutating func plan(_ frame: LevelPlanner.Frame) throws(SessionError) {
         incomplete.append(frame)
         plannedCount = frame.number + 1
-        switch frame.kind {
-        case .between: return
-        case .regular where frame.level > 0: return
-        case .regular, .anchor, .keyFrame: try complete()
-        }
+        if frame.kind != .bidirectional { try complete() }
     }
 
     private mutating func complete() throws(SessionError) {
@@ -58,33 +49,20 @@ struct DeepGroups {
         guard let last = frames.last, added.count == frames.count, added.count.nonzeroBitCount == 1 else {
             throw SessionError(.videoEncoderMalfunction, "a group of \(frames.count) pictures cannot be ordered")
         }
-        let kind = kind(of: last)
         // The picture at each position; the anchor before is at 0.
         func half(_ position: Int) -> HalfPicture? { position == 0 ? anchor : added[position - 1] }
         let group = DeepPyramid.codingOrder(frames.count).map { position in
             let (frame, isAnchor) = (frames[position - 1], position == frames.count)
             let distance = 1 << position.trailingZeroBitCount
             return Picture(
-                number: frame.number, kind: isAnchor ? kind : .bidirectionalReference, level: frame.level,
-                half: added[position - 1], before: isAnchor && kind != .predicted ? nil : half(position - distance),
+                number: frame.number, kind: isAnchor ? last.kind : .bidirectionalReference, level: frame.level,
+                half: added[position - 1],
+                before: isAnchor && last.kind != .predicted ? nil : half(position - distance),
                 after: isAnchor ? nil : half(position + distance))
         }
         for picture in group { picture.half.predict(before: picture.before, after: picture.after) }
         groups.append(group)
         anchor = added.last
-    }
-
-    /// The kind of a group's anchor.
-    private mutating func kind(of frame: LevelPlanner.Frame) -> PictureKind {
-        if frame.kind == .keyFrame {
-            lastKeyFrame = frame.number
-            return .idr
-        }
-        guard frame.kind == .regular, isOpenGOP, frame.number - lastKeyFrame >= keyFrameInterval else {
-            return .predicted
-        }
-        lastKeyFrame = frame.number
-        return .intra
     }
 
     /// Removes the next group, in the order in which x265 takes it, when enough frames after it are planned.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Determines the temporal level and the required type of each frame for an encoder that orders pictures itself.
+/// Determines the temporal level and the kind of each frame for an encoder that orders pictures itself.
 ///
 /// Such an encoder codes an anchor at a fixed distance and a pyramid between two anchors. If the frames end within a
 /// group, it would make the last frame the anchor, which breaks the pattern of the levels. So an incomplete group is
@@ -10,21 +10,12 @@
 public struct LevelPlanner: Sendable {
     /// The decision for a frame.
     public struct Frame: Hashable, Sendable {
-        /// The type to request from the encoder.
-        public enum Kind: Hashable, Sendable {
-            /// None: the encoder's own pattern produces the right type.
-            case regular
-            /// A picture between two anchors.
-            case between
-            /// A picture that no picture shown before it may refer across.
-            case anchor
-            /// A picture that no later picture may refer across.
-            case keyFrame
-        }
-
         /// Its index in input order, from 0.
         public var number: Int
-        public var kind: Kind
+        /// `bidirectional` between two anchors, also where it becomes a reference.
+        public var kind: PictureKind
+        /// Whether it is in a complete group, whose kinds the encoder's own pattern produces.
+        public var isRegular: Bool
         /// The temporal level.
         public var level: Int
     }
@@ -62,13 +53,14 @@ public struct LevelPlanner: Sendable {
             finish(into: &queue)
             (lastKeyFrame, start) = (frame, frame)
             waiting = next..<next
-            queue.append(Frame(number: frame, kind: .keyFrame, level: 0))
+            queue.append(Frame(number: frame, kind: .idr, isRegular: false, level: 0))
             return
         }
         waiting = waiting.lowerBound..<next
         guard waiting.count == levels.anchorDistance else { return }
-        decide(&queue) { _ in .regular }
         // With open GOPs a key frame at the interval is the last picture of its group.
+        let last = waiting.count
+        decide(&queue, isRegular: true) { $0 < last ? .bidirectional : isDue ? .intra : .predicted }
         if isDue { lastKeyFrame = frame }
         start = frame
     }
@@ -77,14 +69,19 @@ public struct LevelPlanner: Sendable {
     public mutating func finish(into queue: inout [Frame]) {
         let count = waiting.count
         // A frame is an anchor when no later frame of its part of the pyramid exists.
-        decide(&queue) { $0 + (1 << $0.trailingZeroBitCount) <= count ? .between : .anchor }
+        decide(&queue, isRegular: false) {
+            $0 + (1 << $0.trailingZeroBitCount) <= count ? .bidirectional : .predicted
+        }
     }
 
     /// Appends the held frames, each with the kind and level of its position in the group.
-    private mutating func decide(_ queue: inout [Frame], _ kind: (Int) -> Frame.Kind) {
+    private mutating func decide(_ queue: inout [Frame], isRegular: Bool, _ kind: (Int) -> PictureKind) {
         for frame in waiting {
             let position = frame - start
-            queue.append(Frame(number: frame, kind: kind(position), level: levels.level(atPosition: position)))
+            queue.append(
+                Frame(
+                    number: frame, kind: kind(position), isRegular: isRegular,
+                    level: levels.level(atPosition: position)))
         }
         waiting = waiting.upperBound..<waiting.upperBound
     }
