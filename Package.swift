@@ -100,6 +100,7 @@ let package = Package(
 
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/Base/CLinux"),
+        .target(name: "CHWDCopies", path: "Sources/Client/HWClient/Replay/CCopies", cSettings: optimized),
         .target(
             name: "HWDSystem", dependencies: ["CHWDLinux"], path: "Sources/Base/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.
@@ -175,8 +176,9 @@ let package = Package(
             path: "Sources/Codecs/NVCodec", swiftSettings: common),
         // What apps link.
         .target(
-            name: "HWClient", dependencies: ["HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
-            path: "Sources/Client/HWClient", swiftSettings: common),
+            name: "HWClient",
+            dependencies: ["CHWDCopies", "HWDExport", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            path: "Sources/Client/HWClient", exclude: ["Replay/CCopies"], swiftSettings: common),
         .target(
             name: "HWImages",
             dependencies: [

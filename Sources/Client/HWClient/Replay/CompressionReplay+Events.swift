@@ -42,7 +42,7 @@ extension CompressionReplay {
         }
         log[number]?.progress = .read
         // Another encoder than the first one may hold more frames.
-        if case .frames(let copies) = keeping, log.readCount * copies.frameSize > FrameCopies.maxBytes {
+        if canRepeat, let copies, log.readCount * copies.frameSize > FrameCopies.maxBytes {
             stopKeeping(.full)
         }
         if let frame = log[number], frame.isLent {
@@ -60,11 +60,10 @@ extension CompressionReplay {
     private func returnFrame(_ number: UInt64) {
         guard let frame = log[number]?.frame else { return }
         var copy: FrameCopies.Copy?
-        if case .frames(var copies) = keeping {
+        if canRepeat {
             do throws(FrameCopies.Failure) {
                 guard let pool = pools.first(where: { $0.id == frame.poolID }) else { throw .impossible }
-                copy = try copies.copy(frame.layout, in: pool.memory)
-                keeping = .frames(copies)
+                copy = try copies?.copy(frame.layout, in: pool.memory)
             } catch { stopKeeping(error) }
         }
         // Where keeping ended, it was returned with the others.
@@ -173,7 +172,7 @@ extension CompressionReplay {
         description.frameID = frame.frame.frameID
         description.dts = times.next(own: description.dts)
         events.append(.packet(arrival.packet.described(as: description)))
-        if case .frames(let copies) = keeping, let copy = frame.copy { copies.free(copy) }
+        if let copy = frame.copy { copies?.free(copy) }
         if !frame.isRead {
             unreleased.updateValue(frame.isLent ? frame.frame.frameID : nil, forKey: number)
         } else if frame.isLent {

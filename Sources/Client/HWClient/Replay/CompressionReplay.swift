@@ -19,7 +19,7 @@ final class CompressionReplay: Replay {
 
     /// Whether another process could be sent the frames that are lost with one.
     enum Keeping {
-        case frames(FrameCopies)
+        case frames
         /// No, and if nobody refused it, why.
         case nothing(notice: String?)
     }
@@ -31,6 +31,8 @@ final class CompressionReplay: Replay {
     var gate = PacketGate<Arrival>()
     var times = DecodeTimeline()
     var keeping = Keeping.nothing(notice: nil)
+    /// Also those of frames that a process is still to be sent after the session has stopped keeping more.
+    var copies: FrameCopies?
     var events: [Event] = []
     /// Frames whose packets were delivered before the process released them, with the app's numbers; nil for those whose
     /// memory the app has already.
@@ -60,7 +62,7 @@ final class CompressionReplay: Replay {
 
     /// Decides whether frames are kept, by the properties and the memory that they would take.
     private func keepFrames() {
-        keeping = .nothing(notice: nil)
+        (keeping, copies) = (.nothing(notice: nil), nil)
         let isRefused = parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] == .bool(false)
         // The statistics of two passes are lost with their process.
         let hasPasses = (parameters.properties?[PropertyKey.multiPassStorage.rawValue] ?? .null) != .null
@@ -68,8 +70,9 @@ final class CompressionReplay: Replay {
             let format = PixelFormat(rawValue: parameters.pixelFormat)
         else { return }
         let size = parameters.frameSize
-        if let copies = FrameCopies(format, width: size.width, height: size.height, count: count) {
-            keeping = .frames(copies)
+        copies = FrameCopies(format, width: size.width, height: size.height, count: count)
+        if copies != nil {
+            keeping = .frames
         } else {
             keeping = .nothing(
                 notice:
@@ -175,7 +178,10 @@ final class CompressionReplay: Replay {
     private func send(_ frame: FrameLog.Frame, _ number: UInt64) throws(ClientError) {
         var message = frame.frame
         message.frameID = number
-        if let copy = frame.copy { (message.poolID, message.layout) = (FrameCopies.poolID, copy.layout) }
+        if let copy = frame.copy {
+            copies?.share(copy)
+            (message.poolID, message.layout) = (FrameCopies.poolID, copy.layout)
+        }
         if message.metadata == nil {
             try client.send(message)
         } else {
@@ -221,9 +227,7 @@ final class CompressionReplay: Replay {
     func startAgain() throws(ClientError) {
         log.rewind()
         for pool in pools { try client.addPool(pool.memory, id: pool.id) }
-        if case .frames(let copies) = keeping, let pool = copies.pool {
-            try client.addPool(pool.memory, id: FrameCopies.poolID)
-        }
+        if let memory = copies?.startSharing() { try client.addPool(memory, id: FrameCopies.poolID) }
         if isPrepared { try client.request(.prepare) }
         try send()
     }

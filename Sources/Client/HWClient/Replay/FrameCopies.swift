@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
+internal import CHWDCopies
 internal import HWDModel
 internal import HWDTransport
 
 /// Copies of frames whose memory the app has back and whose packets have not come.
-struct FrameCopies {
+///
+/// A copy is in memory of this process alone until another process is sent it: that memory has huge pages, while a page of
+/// shared memory takes several times as long to allocate as to fill. From the first failure on, frames are copied into shared
+/// memory, so that no more than twice the memory is used.
+final class FrameCopies {
     /// Where a frame was copied.
     struct Copy {
         let slot: FramePool.Slot
+        /// In the pool.
         let layout: FrameLayout
     }
 
@@ -27,13 +33,20 @@ struct FrameCopies {
 
     /// More than x265 holds with most presets.
     private static let usualCount = 64
+    /// A frame's bytes from which a session's copies fill several huge pages.
+    private static let leastSizeForHugePages = 256 << 10
 
     private let format: PixelFormat
     private let width: Int
     private let height: Int
     private let slotCount: Int
-    /// Allocated with the first copy; its pages with the copies that use them.
+    /// Allocated with the first copy; its pages with the copies that another process is sent.
     private(set) var pool: FramePool?
+    /// As large as the pool, for the copies in `unshared`; nil where copies are made in the pool.
+    private var own: PrivateMemory?
+    /// The slots whose copies are in `own`.
+    private var unshared: Set<Int> = []
+    private var isSharing = false
 
     /// Bytes of a frame.
     let frameSize: Int
@@ -47,35 +60,66 @@ struct FrameCopies {
         slotCount = min(max(count, Self.usualCount), Self.maxBytes / frameSize)
     }
 
+    /// Allocates memory for the copies, but not its pages.
+    private func allocate() throws(Failure) -> FramePool {
+        if let pool { return pool }
+        guard let made = try? FramePool(slotSize: frameSize, slotCount: slotCount) else { throw .impossible }
+        pool = made
+        own = PrivateMemory(size: made.memory.size, usesHugePages: frameSize >= Self.leastSizeForHugePages)
+        return made
+    }
+
     /// Copies a frame.
     ///
     /// - Parameter memory: of its pool.
-    mutating func copy(_ layout: FrameLayout, in memory: SharedMemory) throws(Failure) -> Copy {
+    func copy(_ layout: FrameLayout, in memory: SharedMemory) throws(Failure) -> Copy {
         guard (try? layout.validate(format, width: width, height: height, poolSize: UInt64(memory.size))) != nil,
             let source = memory.bytes.baseAddress
         else { throw .impossible }
-        if pool == nil { pool = try? FramePool(slotSize: frameSize, slotCount: slotCount) }
-        guard let pool else { throw .impossible }
+        let pool = try allocate()
         guard let slot = pool.acquire() else { throw .full }
-        guard let target = pool.bytes(of: slot).baseAddress else { throw .impossible }
+        let target: UnsafeMutableRawPointer
+        if let own, !isSharing {
+            target = own.base + slot.offset
+            unshared.insert(slot.index)
+        } else {
+            guard let shared = pool.bytes(of: slot).baseAddress else { throw .impossible }
+            target = shared
+        }
         let packed = FrameLayout.packed(format, width: width, height: height).layout
         for (index, plane) in packed.planes.enumerated() {
-            let row = format.rowBytes(plane: index, width: width)
-            let rows = format.rows(plane: index, height: height)
             let from = layout.planes[index]
-            let (start, end) = (source + Int(from.offset), target + Int(plane.offset))
-            if from.stride == plane.stride {
-                end.copyMemory(from: start, byteCount: (rows - 1) * Int(plane.stride) + row)
-                continue
-            }
-            for line in 0..<rows {
-                (end + line * Int(plane.stride)).copyMemory(from: start + line * Int(from.stride), byteCount: row)
-            }
+            chwd_copy_rows(
+                target + Int(plane.offset), Int(plane.stride), source + Int(from.offset), Int(from.stride),
+                format.rowBytes(plane: index, width: width), format.rows(plane: index, height: height))
         }
         return Copy(
             slot: slot,
             layout: FrameLayout.packed(format, width: width, height: height, base: slot.offset).layout)
     }
 
-    func free(_ copy: Copy) { pool?.release(copy.slot) }
+    /// Prepares for another process, which is sent the copies; returns the memory that it has to be given.
+    func startSharing() -> SharedMemory? {
+        isSharing = true
+        return pool?.memory
+    }
+
+    /// Puts a copy where another process reads it.
+    func share(_ copy: Copy) {
+        guard unshared.contains(copy.slot.index), let own, let target = pool?.bytes(of: copy.slot).baseAddress
+        else { return }
+        chwd_copy_rows(target, frameSize, own.base + copy.slot.offset, frameSize, frameSize, 1)
+        forget(copy)
+    }
+
+    func free(_ copy: Copy) {
+        forget(copy)
+        pool?.release(copy.slot)
+    }
+
+    /// Forgets what a slot has in memory of this process alone.
+    private func forget(_ copy: Copy) {
+        unshared.remove(copy.slot.index)
+        if isSharing, unshared.isEmpty { own = nil }
+    }
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// Memory of this process alone, whose pages are allocated when they are used.
+final class PrivateMemory {
+    /// Aligned to a huge page.
+    let base: UnsafeMutableRawPointer
+    private let mapping: UnsafeMutableRawBufferPointer
+
+    private static let hugePageSize = 2 << 20
+
+    /// Nil where there is no memory.
+    ///
+    /// - Parameter usesHugePages: asks for huge pages, of which the last one that is used may be mostly empty.
+    init?(size: Int, usesHugePages: Bool) {
+        let length = size + Self.hugePageSize
+        let start = mmap(
+            nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        guard let start, start != MAP_FAILED else { return nil }
+        mapping = UnsafeMutableRawBufferPointer(start: start, count: length)
+        base = start.alignedUp(toMultipleOf: Self.hugePageSize)
+        // A system without them refuses, and the pages are small ones.
+        if usesHugePages { _ = madvise(base, size, MADV_HUGEPAGE) }
+    }
+
+    deinit { munmap(mapping.baseAddress, mapping.count) }
+}
