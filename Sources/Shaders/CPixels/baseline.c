@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The loops for any machine: vectors of four floats, which the compiler maps to SSE2 or NEON.
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #include "kernels.h"
 #define WIDTH 4
 #define LEVEL 0

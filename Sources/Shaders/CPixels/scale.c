@@ -45,9 +45,24 @@ static void find_equal(hwd_axis *axis) {
     while (axis->end < axis->count && continues(axis, axis->end, middle, axis->step)) axis->end++;
 }
 
+/// Finds how many bits of weights as integers halving.h can use: sums of two axes must fit.
+static void find_bits(hwd_axis *axis) {
+    float largest = 0, most = 0;
+    for (int i = 0; i < axis->count; i++) {
+        float sum = 0;
+        for (int tap = 0; tap < axis->taps; tap++) {
+            const float weight = fabsf(axis->weights[i * axis->taps + tap]);
+            sum += weight, largest = weight > largest ? weight : largest;
+        }
+        most = sum > most ? sum : most;
+    }
+    axis->bits = most > 1.98f ? 0 : largest > 0.999f ? 14 : 15;
+}
+
 bool hwd_scale(const hwd_scaling *plan, hwd_plane source, hwd_mutable_plane target, int threads) {
     hwd_scaling found = *plan;
     find_equal(&found.across);
+    find_bits(&found.across), find_bits(&found.down);
     const scaling own = {rows(), &found, &source, &target};
     const int rows = plan->down.count;
     // A large source takes as long as a large target.

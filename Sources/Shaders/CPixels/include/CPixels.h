@@ -218,7 +218,9 @@ typedef struct {
     int taps;
     const int32_t *first;
     const float *weights;  ///< `taps` for each position
-    int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart; hwd_scale finds them
+    // hwd_scale finds these.
+    int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart
+    int bits;              ///< below 1 of weights as integers of 16 bits; 0: no integers
 } hwd_axis;
 
 /// Scaling of a plane's components; each value becomes `factor · value + offset` within its limits.
@@ -238,7 +240,8 @@ typedef struct {
 
 /// Scales a plane on up to `threads` threads; returns false when memory runs out.
 ///
-/// Sums are computed in fp32, down first. All positions of the axes must be in the source.
+/// Sums are computed in fp32, down first; those of bytes and words whose width becomes a half in integers, across first.
+/// Their errors are below a fifth of a code. All positions of the axes must be in the source.
 bool hwd_scale(const hwd_scaling *plan, hwd_plane source, hwd_mutable_plane target, int threads);
 
 /// PQ codes of 12 bits.
