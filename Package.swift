@@ -423,7 +423,8 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "ComparisonTests", dependencies: ["HWDComparison", "HWDEdits", "HWDMetadata", "HWDModel"],
+            name: "ComparisonTests",
+            dependencies: ["CHWDPixels", "HWDComparison", "HWDEdits", "HWDLibAVReading", "HWDMetadata", "HWDModel"],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests",

@@ -8,7 +8,10 @@
 #define LEVEL 1
 #define ROWS hwd_rows_avx2
 #define SCALED_ROWS hwd_scaled_rows_avx2
+#define COMPARED hwd_compare_avx2
+#define MEANS hwd_cell_means_avx2
 #include "rows.h"
 #include "scaling.h"
+#include "comparing.h"
 #pragma clang attribute pop
 #endif

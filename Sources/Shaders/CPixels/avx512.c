@@ -9,7 +9,10 @@
 #define LEVEL 2
 #define ROWS hwd_rows_avx512
 #define SCALED_ROWS hwd_scaled_rows_avx512
+#define COMPARED hwd_compare_avx512
+#define MEANS hwd_cell_means_avx512
 #include "rows.h"
 #include "scaling.h"
+#include "comparing.h"
 #pragma clang attribute pop
 #endif

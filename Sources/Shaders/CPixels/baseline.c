@@ -8,5 +8,8 @@
 #define LEVEL 0
 #define ROWS hwd_rows_baseline
 #define SCALED_ROWS hwd_scaled_rows_baseline
+#define COMPARED hwd_compare_baseline
+#define MEANS hwd_cell_means_baseline
 #include "rows.h"
 #include "scaling.h"
+#include "comparing.h"
