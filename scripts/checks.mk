@@ -76,6 +76,11 @@ check-heic: debug ## HEIC files, by all readers there are
 check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded time and memory
 	@$(SCRIPT) --count 100
 
+check-mapping: debug ## Dolby Vision's mapping of the base layer, by NumPy and libplacebo
+	@[ -x .build/mapping/bin/pip ] || python3 -m venv .build/mapping
+	@.build/mapping/bin/pip install --quiet --disable-pip-version-check numpy
+	@.build/mapping/bin/python $(SCRIPT) Tests/Media/dolby_vision_84.mov Tests/Media/dolby_vision_81.hevc
+
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
