@@ -120,7 +120,7 @@ stage_packages() {
     run 'hwctl probe' 'grep -q "renderD128: ready" /var/tmp/out'
     run 'hwctl probe --verify' 'grep -q "renderD128: ready" /var/tmp/out'
     run 'hwctl bench CLIP' 'grep -q renderD12 /var/tmp/out && grep -q x265 /var/tmp/out' 'hwctl bench short.mp4'
-    run 'hwctl encode' 'grep -q "(hardware)" /var/tmp/out' 'hwctl encode --hardware require -y short.mp4 hardware.mov'
+    run 'hwctl encode' 'grep -q "encoding in hardware: " /var/tmp/out' 'hwctl encode --hardware require -y short.mp4 hardware.mov'
     run 'hwctl decode' '[ -s /home/alice/out.y4m ]' 'hwctl decode hardware.mov out.y4m'
     not_run 'hwctl convert --device 0000:03:00.0' "it needs a GPU with Vulkan"
     not_run 'systemctl edit hwdaemon' "an editor; other steps change a drop-in"

@@ -76,6 +76,17 @@ check-heic: debug ## HEIC files, by all readers there are
 check-heic-mutants: debug ## mutated HEIC files: refused in one line, in bounded time and memory
 	@$(SCRIPT) --count 100
 
+check-alpha: debug ## files with alpha in every structure, by the media set's checker where it is beside the repository
+	@[ -f ../shared/tools/check_alpha.py ] || { echo "check-alpha: left out: needs check_alpha.py beside the repository"; exit 0; }; \
+	    { [ -x .build/alpha/bin/pip ] || python3 -m venv .build/alpha; } && \
+	    .build/alpha/bin/pip install --quiet --disable-pip-version-check av numpy && \
+	    $(SCRIPT) '.build/alpha/bin/python ../shared/tools/check_alpha.py' Tests/Media/alpha_prores4444.mov
+
+check-mapping: debug ## Dolby Vision's mapping of the base layer, by NumPy and libplacebo
+	@[ -x .build/mapping/bin/pip ] || python3 -m venv .build/mapping
+	@.build/mapping/bin/pip install --quiet --disable-pip-version-check numpy
+	@.build/mapping/bin/python $(SCRIPT) Tests/Media/dolby_vision_84.mov Tests/Media/dolby_vision_81.hevc
+
 check-fuzz: deps ## fuzzers of all parsers of hostile bytes, with AddressSanitizer
 	@scripts/fuzz
 
