@@ -103,8 +103,8 @@ struct FrameCopiesTests {
         #expect(throws: FrameCopies.Failure.impossible) {
             try copies.copy(source.layout.moved(by: 1), in: source.memory)
         }
-        let count = try #require(copies.pool ?? FramePool(slotSize: 1, slotCount: 64)).slotCount
-        for _ in 0..<count { _ = try copies.copy(source.layout, in: source.memory) }
+        copies.free(try copies.copy(source.layout, in: source.memory))
+        for _ in 0..<(try #require(copies.pool).slotCount) { _ = try copies.copy(source.layout, in: source.memory) }
         #expect(throws: FrameCopies.Failure.full) { try copies.copy(source.layout, in: source.memory) }
         #expect(FrameCopies(.nv12, width: 8192, height: 4320, count: 12) == nil)
     }
