@@ -3,8 +3,11 @@ import Glibc
 import HWClient
 
 /// A session, of 720p by default, its pool of moving pictures, and when it connected.
+///
+/// - Parameter spared: slots of the pool that the session may keep.
 private func open(
-    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool = true
+    _ daemon: Daemon, _ width: Int = 1280, _ height: Int = 720, inHardware: Bool, keepsFrames: Bool = true,
+    spared: Int = 0
 ) throws -> (session: CompressionSession, pool: FramePool, connected: ContinuousClock.Instant) {
     var parameters = parameters(.nv12, width, height, preset: "ultrafast")
     if inHardware {
@@ -14,26 +17,28 @@ private func open(
             properties: [.quality: .double(0.5), .verifyOutput: .string("sampled")])
     }
     parameters.properties?[PropertyKey.replaysAfterFailure.rawValue] = .bool(keepsFrames)
-    let pool = try movingFrames(width, height, count: 8).pool
+    let pool = try movingFrames(width, height, count: 8 + spared).pool
     let connected = ContinuousClock.now
     let session = try CompressionSession(daemon, parameters)
-    try session.addPool(pool, id: 1)
+    try session.addPool(pool, id: 1, sparing: spared)
     try session.prepare()
     return (session, pool, connected)
 }
 
-/// Shared memory of this process in bytes (proc(5): RssShmem).
-private func sharedMemory() -> Int {
+/// Memory of this process in bytes, its own and shared (proc(5): RssAnon, RssShmem).
+private func memory() -> Int {
     guard let file = fopen("/proc/self/status", "r") else { return 0 }
     defer { fclose(file) }
     var text = [CChar](repeating: 0, count: 256)
+    var size = 0
     while fgets(&text, 256, file) != nil {
         let line = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        if line.hasPrefix("RssShmem:") {
-            return (Int(line.split(separator: " ").dropFirst().first ?? "") ?? 0) << 10
+        // The number is between a tab, or blanks, and the unit.
+        if line.hasPrefix("RssShmem:") || line.hasPrefix("RssAnon:") {
+            size += (Int(line.filter(\.isNumber)) ?? 0) << 10
         }
     }
-    return 0
+    return size
 }
 
 /// CPU time of this process, in milliseconds.
@@ -44,18 +49,21 @@ private func processorTime() -> Double {
 }
 
 /// Time of a session whose frames are kept or not, and the memory that it adds to this process.
+///
+/// - Parameter spared: slots of the pool in which frames may be kept.
 func keptFrames(
-    _ daemon: Daemon, _ keepsFrames: Bool, inHardware: Bool, frames: Int
+    _ daemon: Daemon, _ keepsFrames: Bool, inHardware: Bool, spared: Int = 0, frames: Int
 ) throws -> [String: PropertyValue] {
-    let (session, pool, _) = try open(daemon, inHardware: inHardware, keepsFrames: keepsFrames)
+    let (session, pool, _) = try open(
+        daemon, inHardware: inHardware, keepsFrames: keepsFrames, spared: spared)
     defer { session.invalidate() }
-    let (before, cpu) = (sharedMemory(), processorTime())
+    let (before, cpu) = (memory(), processorTime())
     let start = ContinuousClock.now
     try pump(session, pool, .nv12, (1280, 720), count: frames)
     let size = FrameLayout.packed(.nv12, width: 1280, height: 720).size
     return [
         "ms": .double(milliseconds(since: start)), "cpu_ms": .double(processorTime() - cpu),
-        "bytes": .int(Int64(sharedMemory() - before)),
+        "bytes": .int(Int64(memory() - before)),
         "reported_bytes": .int(Int64((session.created.maxFramesHeld ?? 0) * size)),
     ]
 }

@@ -176,6 +176,10 @@ do {
     case "scaling-i010": result = try scaling(daemon, .i010, frames: count)
     case "kept", "not-kept":
         result = try keptFrames(daemon, arguments[1] == "kept", inHardware: false, frames: count)
+    case "kept-spared", "not-kept-spared":
+        // As many slots as x265 holds frames, and more.
+        result = try keptFrames(
+            daemon, arguments[1] == "kept-spared", inHardware: false, spared: 32, frames: count)
     case "kept-hardware", "not-kept-hardware":
         result = try keptFrames(daemon, arguments[1] == "kept-hardware", inHardware: true, frames: count)
     case "kept-packets", "not-kept-packets":
@@ -190,7 +194,8 @@ do {
     default:
         print(
             "usage: session-bench latency|churn|overhead|transfer|transfers|transfer-vulkan|effects|effects-vulkan|"
-                + "scaling-p010|scaling-i010|kept|not-kept|kept-hardware|not-kept-hardware|kept-packets|not-kept-packets|recovery|verification|"
+                + "scaling-p010|scaling-i010|kept|not-kept|kept-spared|not-kept-spared|kept-hardware|not-kept-hardware|"
+                + "kept-packets|not-kept-packets|recovery|verification|"
                 + "live COUNT, session-bench batch SECONDS [normal|background], "
                 + "session-bench in-place COUNT [WIDTHxHEIGHT]"
         )

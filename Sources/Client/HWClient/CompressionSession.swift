@@ -84,6 +84,10 @@ public final class CompressionSession {
         try replay.addPool(pool.memory, id: poolID, sparing: spared)
     }
 
+    func addPool(_ memory: SharedMemory, id poolID: UInt32, sparing spared: Int) throws(ClientError) {
+        try replay.addPool(memory, id: poolID, sparing: spared)
+    }
+
     /// Registers memory of any origin, such as a decompression session's arena.
     public func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError) {
         try replay.addPool(memory, id: poolID, sparing: 0)

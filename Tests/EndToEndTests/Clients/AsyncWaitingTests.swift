@@ -66,6 +66,35 @@ extension EndToEnd {
             #expect(await Sessions.status { _ = try await packets.value } == .videoEncoderMalfunction)
         }
 
+        @Test("A worker that dies costs no frame: buffers are the session's until their packets come")
+        func survivedDeath() async throws {
+            let server = try TestDaemon()
+            let raw = try Sessions.pictures(60, in: server)
+            let session = try await Sessions.compression(server, properties: [.quality: .double(0.9)])
+            let packets = Task { try await collect(session.packets) }
+            for (index, frame) in raw.frames.enumerated() {
+                if index == 40 { kill(pid_t(try server.session(session.created.session).pid), SIGKILL) }
+                try await session.encode(at: Int64(index), duration: 1) { planes in
+                    var samples = frame[...]
+                    for plane in planes {
+                        for row in 0..<plane.rowCount {
+                            plane[row].copyBytes(from: samples.prefix(plane.rowBytes))
+                            samples = samples.dropFirst(plane.rowBytes)
+                        }
+                    }
+                }
+            }
+            try await session.finish()
+            let coded = try await packets.value
+            #expect(coded.map(\.pts).sorted() == Array(0..<60))
+            let times = coded.map(\.dts)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+            let path = server.folder.path("out.hevc")
+            try Data(try coded.flatMap { try $0.byteStream }).write(to: URL(fileURLWithPath: path))
+            #expect(try Probe(path).frameTimes().count == 60 && Probe(path).decodingMessages() == "")
+            #expect(try psnr(["-i", path], raw.ffmpegInput, as: "yuv420p") >= 35)
+        }
+
         @Test("A frame that cannot be sent ends the session for the task that reads packets too")
         func failedSend() async throws {
             let server = try TestDaemon()

@@ -88,6 +88,7 @@ public actor AsyncCompressionSession: AsyncSession {
             try CompressionSession(daemon, parameters, timeout: timeout)
         }
         (created, self.timeout) = (session.created, timeout)
+        buffers.keptCount = max(0, session.created.maxFramesHeld ?? 0)
         thread = try SessionThread.start(socket: session.fileDescriptor)
         self.session = session
     }
@@ -182,7 +183,8 @@ public actor AsyncCompressionSession: AsyncSession {
     private func poolID(of buffer: PixelBuffer) throws(ClientError) -> UInt32 {
         let inFlight = framesInFlight.values.map(\.memory)
         return try request { () throws(ClientError) in
-            try pools.id(of: buffer.memory, inFlight: inFlight, in: session)
+            try pools.id(
+                of: buffer.memory, inFlight: inFlight, sparing: buffers.sparedCount(in: buffer.memory), in: session)
         }
     }
 
@@ -222,7 +224,12 @@ public actor AsyncCompressionSession: AsyncSession {
 
     // MARK: - Packets
 
-    func nextEvent() throws(ClientError) -> CompressionSession.Event? { try session.nextEvent(timeout: .zero) }
+    func nextEvent() throws(ClientError) -> CompressionSession.Event? {
+        // A frame that the session keeps makes room for another without an event, for which a task may wait.
+        let before = session.framesInFlight
+        defer { if session.framesInFlight < before { thread.resumeWaiters() } }
+        return try session.nextEvent(timeout: .zero)
+    }
 
     func handle(_ event: CompressionSession.Event) {
         switch event {

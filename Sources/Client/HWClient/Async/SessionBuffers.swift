@@ -7,9 +7,11 @@ struct BufferSource {
     let format: PixelFormat
     let width: Int
     let height: Int
+    /// Buffers that the session may keep until their packets come, beyond those of the app.
+    var keptCount = 0
     private var pool: FramePool?
 
-    /// A pool has at most `maxCount` buffers, and fewer if they would exceed `maxBytes` together, but at least one.
+    /// The app has at most `maxCount` buffers; a pool has fewer if they would exceed `maxBytes` together, but at least one.
     ///
     /// The daemon's limit for all pools of a session, `MaxPoolBytesPerSession`, is 2 GiB by default.
     private static let maxCount = 8
@@ -31,7 +33,7 @@ struct BufferSource {
             pool = existing
         } else {
             do throws(SystemError) {
-                let count = max(1, min(Self.maxCount, Self.maxBytes / max(1, size)))
+                let count = max(1, min(Self.maxCount + keptCount, Self.maxBytes / max(1, size)))
                 pool = try FramePool(slotSize: size, slotCount: count)
             } catch { throw ClientError(error, whileDoing: "no memory for frames") }
             self.pool = pool
@@ -43,6 +45,12 @@ struct BufferSource {
             pool.release(slot)
             thread.resumeWaiters()
         }
+    }
+
+    /// How many buffers in a memory the session may keep: nothing writes to a buffer that was sent, and the app has enough others.
+    func sparedCount(in memory: SharedMemory) -> Int {
+        guard let pool, pool.memory === memory else { return 0 }
+        return max(0, pool.slotCount - Self.maxCount)
     }
 
     /// Checks that a buffer has this side's format and size.
@@ -57,12 +65,18 @@ struct BufferSource {
 
 /// A session whose worker reads the app's memory.
 protocol PoolRegistering {
-    func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError)
+    /// - Parameter spared: the slots that the session may keep.
+    func addPool(_ memory: SharedMemory, id poolID: UInt32, sparing spared: Int) throws(ClientError)
     func removePool(id poolID: UInt32) throws(ClientError)
 }
 
 extension CompressionSession: PoolRegistering {}
-extension TransferSession: PoolRegistering {}
+extension TransferSession: PoolRegistering {
+    /// Frames are answered one by one, and nothing is kept.
+    func addPool(_ memory: SharedMemory, id poolID: UInt32, sparing spared: Int) throws(ClientError) {
+        try addPool(memory, id: poolID)
+    }
+}
 
 /// The memory that a session's worker has, each with its number.
 struct RegisteredPools {
@@ -76,9 +90,11 @@ struct RegisteredPools {
 
     /// The number of a memory, which is registered if it is new.
     ///
-    /// - Parameter inFlight: memory of frames that the worker has, which stays registered.
+    /// - Parameters:
+    ///   - inFlight: memory of frames that the worker has, which stays registered.
+    ///   - spared: the slots of the memory that the session may keep.
     mutating func id(
-        of memory: SharedMemory, inFlight: [SharedMemory], in session: some PoolRegistering
+        of memory: SharedMemory, inFlight: [SharedMemory], sparing spared: Int = 0, in session: some PoolRegistering
     ) throws(ClientError) -> UInt32 {
         if let index = pools.firstIndex(where: { $0.memory === memory }) {
             pools.append(pools.remove(at: index))
@@ -91,7 +107,7 @@ struct RegisteredPools {
             pools.remove(at: unused)
         }
         lastID += 1
-        try session.addPool(memory, id: lastID)
+        try session.addPool(memory, id: lastID, sparing: spared)
         pools.append((memory, lastID))
         return lastID
     }

@@ -65,7 +65,10 @@ final class FrameCopies {
         if let pool { return pool }
         guard let made = try? FramePool(slotSize: frameSize, slotCount: slotCount) else { throw .impossible }
         pool = made
-        own = PrivateMemory(size: made.memory.size, usesHugePages: frameSize >= Self.leastSizeForHugePages)
+        if !isSharing {
+            own = PrivateMemory(
+                size: made.memory.size, usesHugePages: frameSize >= Self.leastSizeForHugePages)
+        }
         return made
     }
 
