@@ -8,7 +8,9 @@
 #define LEVEL 1
 #define ROWS hwd_rows_avx2
 #define SCALED_ROWS hwd_scaled_rows_avx2
+#define MEASURED_LIGHT hwd_measured_light_avx2
 #include "rows.h"
 #include "scaling.h"
+#include "measuring.h"
 #pragma clang attribute pop
 #endif

@@ -9,7 +9,9 @@
 #define LEVEL 2
 #define ROWS hwd_rows_avx512
 #define SCALED_ROWS hwd_scaled_rows_avx512
+#define MEASURED_LIGHT hwd_measured_light_avx512
 #include "rows.h"
 #include "scaling.h"
+#include "measuring.h"
 #pragma clang attribute pop
 #endif

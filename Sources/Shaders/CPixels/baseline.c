@@ -8,5 +8,7 @@
 #define LEVEL 0
 #define ROWS hwd_rows_baseline
 #define SCALED_ROWS hwd_scaled_rows_baseline
+#define MEASURED_LIGHT hwd_measured_light_baseline
 #include "rows.h"
 #include "scaling.h"
+#include "measuring.h"

@@ -14,9 +14,16 @@ typedef bool hwd_scaled_rows(
     const hwd_scaling *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end);
 
 hwd_scaled_rows hwd_scaled_rows_baseline;
+
+/// Adds codes to both halves of the counts.
+typedef void hwd_measured_light(const hwd_light_plan *plan, const hwd_plane *planes, uint32_t *counts);
+
+hwd_measured_light hwd_measured_light_baseline;
 #if defined(__x86_64__)
 hwd_rows hwd_rows_avx2;
 hwd_rows hwd_rows_avx512;
 hwd_scaled_rows hwd_scaled_rows_avx2;
 hwd_scaled_rows hwd_scaled_rows_avx512;
+hwd_measured_light hwd_measured_light_avx2;
+hwd_measured_light hwd_measured_light_avx512;
 #endif
