@@ -51,7 +51,7 @@ import Testing
 
     static let cases = PixelFormat.yCbCr.flatMap { format in
         [TransferFunction.hlg, .pq].flatMap { transfer in
-            [(format, transfer, 64, 32), (format, transfer, 37, 21), (format, transfer, 1201, 6), (format, transfer, 1, 1)]
+            [(64, 32), (37, 21), (1201, 6), (1, 1)].map { (format, transfer, $0.0, $0.1) }
         }
     }
 

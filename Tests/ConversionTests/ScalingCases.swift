@@ -56,7 +56,8 @@ enum ScalingCases {
                 options.scaling.filter = index % 4 == 3 ? .bilinear : .lanczos
                 options.scaling.flipsVertically = index % 2 == 1
                 return Conversion(
-                    source: image(formats.0, from.0, from.1), target: image(formats.1, to.0, to.1), options: options)
+                    source: image(formats.0, from.0, from.1), target: image(formats.1, to.0, to.1),
+                    options: options)
             }
         }
     }

@@ -56,8 +56,10 @@ extension LightMeasure {
     /// The least light whose logarithm is taken.
     public var leastLight: Double { pow(2, Self.lowest) }
 
-    /// An index of `codeTable` is `scale · log2(l) + gain · log2(y) + offset`, truncated, of the scene's largest component l and
-    /// its luminance y. A code of PQ is `scale · max(R', G', B') + offset`.
+    /// The numbers of an index of `codeTable`, or of a code of PQ.
+    ///
+    /// An index is `scale · log2(l) + gain · log2(y) + offset` of the scene's largest component l and its luminance y; a code of
+    /// PQ is `scale · max(R', G', B') + offset`. Both are truncated.
     public var indexing: (scale: Double, gain: Double, offset: Double) {
         guard let display else { return (Self.scale, 0, 0.5) }
         let gain = Self.steps * (display.gamma - 1)
