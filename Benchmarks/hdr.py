@@ -10,8 +10,10 @@ from figures import FIGURES
 def light(folder):
     """CPU time for measuring the light of a 1080p picture (level 1 of Dolby Vision) on one thread."""
     tool = os.path.join(folder, "measure-light")
-    run(["clang", "-O2", "-I", os.path.join(ROOT, "Sources/Shaders/CPixels/include"), "-o", tool,
-         os.path.join(ROOT, "Benchmarks/measure-light.c"), os.path.join(ROOT, "Sources/Shaders/CPixels/measure.c"), "-lm"])
+    loops = os.path.join(ROOT, "Sources/Shaders/CPixels")
+    run(["clang", "-O2", "-pthread", "-I", os.path.join(loops, "include"), "-o", tool,
+         os.path.join(ROOT, "Benchmarks/measure-light.c"),
+         *(os.path.join(loops, name + ".c") for name in ("measure", "sharing", "baseline", "avx2", "avx512")), "-lm"])
     rows = []
     for line in run([tool]).stdout.decode().splitlines():
         name, milliseconds, copy = line.split()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Times hwd_measure_light on 1080p pictures of noise, on one thread. Built by bench.py with Sources/Shaders/CPixels/measure.c.
-// The tables follow Color/LightMeasure.swift, so that lookups are spread as they are for real pictures.
+// Times hwd_measure_light on 1080p pictures of noise, on one thread. Built by hdr.py with the loops in Sources/Shaders/CPixels.
+// The table follows Color/LightMeasure.swift, so that lookups are spread as they are for real pictures.
 #include "CPixels.h"
 #include <math.h>
 #include <stdio.h>
@@ -8,57 +8,35 @@
 #include <string.h>
 #include <time.h>
 
-enum { width = 1920, height = 1080, top = 8191, rounds = 100 };
+enum { width = 1920, height = 1080, rounds = 100 };
 
 static const double steps = 512, lowest = -32;
 
-static float light[top + 1];
-static uint16_t largest[top + 1], luminance[8192], codes[32768];
+static uint16_t codes[32768];
 
 static double pq(double nits) {
     const double p = pow(nits / 10000, 2610.0 / 16384);
     return pow((0.8359375 + 18.8515625 * p) / (1 + 18.6875 * p), 78.84375);
 }
 
-static double hlg(double value) {
-    const double a = 0.17883277, b = 1 - 4 * a, c = 0.5 - a * log(4 * a);
-    return value <= 0.5 ? value * value / 3 : (exp((value - c) / a) + b) / 12;
-}
-
-static void fill_tables(hwd_light_plan *plan) {
-    const float smallest = 0x1p-33f;
-    uint32_t bits;
-    memcpy(&bits, &smallest, sizeof bits);
-    plan->first = bits >> 16;
-    for (int i = 0; i <= top; i++) {
-        const double value = fmax(hlg(i / (double)top), exp2(lowest));
-        light[i] = (float)value;
-        largest[i] = (uint16_t)lround((log2(value) - lowest) * steps);
-    }
-    for (uint32_t i = 0; i < 8192; i++) {
-        const uint32_t middle = (i + plan->first) << 16 | 0x8000;
-        float value;
-        memcpy(&value, &middle, sizeof value);
-        luminance[i] = value > 1.01f ? luminance[i ? i - 1 : 0] : (uint16_t)lround((log2(value) - lowest + 1) * 0.2 * steps);
-    }
-    for (int i = 0; i < 32768; i++)
-        codes[i] = (uint16_t)lround(4095 * pq(fmin(1000 * exp2(i / steps + lowest + (lowest - 1) * 0.2), 10000)));
-    plan->light = light;
-    plan->largest = largest;
-    plan->luminance = luminance;
+static void fill_table(hwd_light_plan *plan) {
+    plan->scale = (float)steps, plan->gain = (float)(0.2 * steps);
+    plan->offset = (float)(-1.2 * lowest * steps + 0.5);
+    plan->least = (float)exp2(lowest);
+    plan->top = (int)plan->offset;
+    for (int i = 0; i <= plan->top; i++)
+        codes[i] = (uint16_t)lround(4095 * pq(1000 * exp2(i / steps + 1.2 * lowest)));
     plan->codes = codes;
-    plan->top = top;
 }
 
-/// BT.2020's matrix from codes of video range to indexes.
+/// BT.2020's matrix from codes of video range.
 static void fill_matrix(hwd_light_plan *plan, double scale) {
-    const double kr = 0.2627, kb = 0.0593, kg = 1 - kr - kb, y = top / (219 * scale), c = top / (224 * scale);
+    const double kr = 0.2627, kb = 0.0593, kg = 1 - kr - kb, y = 1 / (219 * scale), c = 1 / (224 * scale);
     const double rows[3][3] = {{y, 0, 2 * (1 - kr) * c},
         {y, -2 * kb * (1 - kb) / kg * c, -2 * kr * (1 - kr) / kg * c}, {y, 2 * (1 - kb) * c, 0}};
     for (int row = 0; row < 3; row++) {
-        for (int column = 0; column < 3; column++) plan->to_index[4 * row + column] = (float)rows[row][column];
-        plan->to_index[4 * row + 3]
-            = (float)(0.5 - 16 * scale * rows[row][0] - 128 * scale * (rows[row][1] + rows[row][2]));
+        for (int column = 0; column < 3; column++) plan->to_rgb[4 * row + column] = (float)rows[row][column];
+        plan->to_rgb[4 * row + 3] = (float)(-16 * scale * rows[row][0] - 128 * scale * (rows[row][1] + rows[row][2]));
     }
     plan->weights[0] = 0.2627f;
     plan->weights[1] = 0.678f;
@@ -87,7 +65,7 @@ static void measure(const char *format) {
     plan.source.words = strstr(format, "10") != NULL;
     plan.source.interleaved = strcmp(format, "P010") == 0 || strcmp(format, "NV12") == 0;
     plan.source.shift = strcmp(format, "P010") == 0 ? 6 : 0;
-    fill_tables(&plan);
+    fill_table(&plan);
     fill_matrix(&plan, plan.source.words ? 4 : 1);
     const size_t size = plan.source.words ? 2 : 1, luma = (size_t)width * height * size;
     uint8_t *memory = malloc(luma * 3 / 2), *copy = malloc(luma * 3 / 2);

@@ -42,6 +42,26 @@ enum ScalingCases {
         }
     }
 
+    /// Pictures whose width becomes a half, of odd sizes and wider than what loops filter at a time.
+    static var halved: [Conversion] {
+        let sizes = [((66, 40), (33, 20)), ((402, 37), (201, 61)), ((130, 50), (65, 7)), ((8222, 12), (4111, 6))]
+        let pairs: [(PixelFormat, PixelFormat)] = [
+            (.p010, .p010), (.i010, .i010), (.nv12, .nv12), (.yu12, .yu12), (.nv12, .i010), (.p010, .i010),
+            (.i010, .p010), (.p010, .nv12), (.yuva, .yuva), (.rgba8, .rgba8), (.bgra8, .rgba8), (.rgba8, .rgba16f),
+            (.rgba16f, .rgba16f),
+        ]
+        return pairs.enumerated().flatMap { index, formats in
+            sizes.prefix(index < 4 ? 4 : 3).map { from, to in
+                var options = ConversionOptions(dither: formats == (.p010, .nv12))
+                options.scaling.filter = index % 4 == 3 ? .bilinear : .lanczos
+                options.scaling.flipsVertically = index % 2 == 1
+                return Conversion(
+                    source: image(formats.0, from.0, from.1), target: image(formats.1, to.0, to.1),
+                    options: options)
+            }
+        }
+    }
+
     /// Modes, mirrored pictures and parts.
     static var modes: [Conversion] {
         let part = PictureRectangle(x: 5, y: 4, width: 50, height: 31)

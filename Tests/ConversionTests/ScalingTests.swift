@@ -133,6 +133,30 @@ extension Picture {
         }
     }
 
+    @Test("half widths, which are scaled in integers", arguments: ScalingCases.halved.indices)
+    func halves(index: Int) throws { try Self.check(ScalingCases.halved[index], limit: 1) }
+
+    @Test("levels stay what they are where a width becomes a half", arguments: [PixelFormat.nv12, .p010])
+    func levels(format: PixelFormat) throws {
+        let conversion = Conversion(
+            source: ScalingCases.image(format, 70, 46), target: ScalingCases.image(format, 35, 23))
+        let top = (1 << format.bitDepth) - 1
+        for code in [0, 1, top / 2, top - 1, top] {
+            var picture = Picture(format, width: 70, height: 46)
+            for y in 0..<46 { for x in 0..<70 { picture[0, x, y] = code } }
+            for component in 1...2 {
+                for y in 0..<23 { for x in 0..<35 { picture[component, x, y] = code } }
+            }
+            for level in Int32(0)...2 {
+                hwd_limit_instructions(level)
+                defer { hwd_limit_instructions(2) }
+                let result = try picture.converted(by: ConverterChoice.onCPU(conversion), to: conversion.target)
+                #expect((0..<23).allSatisfy { y in (0..<35).allSatisfy { result[0, $0, y] == code } })
+                #expect((0..<12).allSatisfy { y in (0..<18).allSatisfy { result[2, $0, y] == code } })
+            }
+        }
+    }
+
     @Test("what cannot be scaled is refused")
     func refuses() {
         func error(_ from: (Int, Int), _ to: (Int, Int), _ scaling: ScalingOptions = ScalingOptions()) -> Status? {

@@ -10,8 +10,10 @@
 #define SCALED_ROWS hwd_scaled_rows_avx2
 #define COMPARED hwd_compare_avx2
 #define MEANS hwd_cell_means_avx2
+#define MEASURED_LIGHT hwd_measured_light_avx2
 #include "rows.h"
 #include "scaling.h"
 #include "comparing.h"
+#include "measuring.h"
 #pragma clang attribute pop
 #endif

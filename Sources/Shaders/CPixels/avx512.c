@@ -11,8 +11,10 @@
 #define SCALED_ROWS hwd_scaled_rows_avx512
 #define COMPARED hwd_compare_avx512
 #define MEANS hwd_cell_means_avx512
+#define MEASURED_LIGHT hwd_measured_light_avx512
 #include "rows.h"
 #include "scaling.h"
 #include "comparing.h"
+#include "measuring.h"
 #pragma clang attribute pop
 #endif

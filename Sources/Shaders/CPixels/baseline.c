@@ -10,6 +10,8 @@
 #define SCALED_ROWS hwd_scaled_rows_baseline
 #define COMPARED hwd_compare_baseline
 #define MEANS hwd_cell_means_baseline
+#define MEASURED_LIGHT hwd_measured_light_baseline
 #include "rows.h"
 #include "scaling.h"
 #include "comparing.h"
+#include "measuring.h"

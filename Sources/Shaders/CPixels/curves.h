@@ -38,6 +38,10 @@ INLINE vf coefficient(const vf *row, vi index) {
 INLINE vf square_root(vf x) {
 #if LEVEL == 2
     return (vf)_mm512_sqrt_ps((__m512)x);
+#elif LEVEL == 1
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__SSE2__)
+    return (vf)_mm_sqrt_ps((__m128)x);
 #else
     for (int k = 0; k < WIDTH; k++) x[k] = __builtin_sqrtf(x[k]);
     return x;

@@ -231,6 +231,13 @@ INLINE void write_tile_row(
             for (int i = 0; i < HALVED_VECTORS; i++)
                 sums[i] += multiply_pairs(load_ints(rows[pair] + x + i * WIDTH), weight);
         }
+        // Without the parts of vectors, no call stands between the sums and the next ones.
+        if (x + HALVED_STEP <= samples) {
+#pragma unroll
+            for (int i = 0; i < HALVED_VECTORS; i++)
+                store_scaled(plan, by, target, y, first + x + i * WIDTH, number(sums[i]), WIDTH);
+            continue;
+        }
         for (int i = 0; i < HALVED_VECTORS; i++) {
             const int at = x + i * WIDTH;
             if (at < samples) store_scaled(plan, by, target, y, first + at, number(sums[i]), samples - at);

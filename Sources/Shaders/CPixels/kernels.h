@@ -25,6 +25,11 @@ hwd_compared hwd_compare_baseline;
 typedef void hwd_means(const hwd_samples *samples, int width, int height, int columns, int rows, float *means);
 
 hwd_means hwd_cell_means_baseline;
+
+/// Adds codes to both halves of the counts.
+typedef void hwd_measured_light(const hwd_light_plan *plan, const hwd_plane *planes, uint32_t *counts);
+
+hwd_measured_light hwd_measured_light_baseline;
 #if defined(__x86_64__)
 hwd_rows hwd_rows_avx2;
 hwd_rows hwd_rows_avx512;
@@ -34,4 +39,6 @@ hwd_compared hwd_compare_avx2;
 hwd_compared hwd_compare_avx512;
 hwd_means hwd_cell_means_avx2;
 hwd_means hwd_cell_means_avx512;
+hwd_measured_light hwd_measured_light_avx2;
+hwd_measured_light hwd_measured_light_avx512;
 #endif

@@ -46,6 +46,9 @@ INLINE vf at_most(vf x, vf bound) { return (vf)_mm512_min_ps((__m512)x, (__m512)
 #elif LEVEL == 1
 INLINE vf at_least(vf x, vf bound) { return (vf)_mm256_max_ps((__m256)x, (__m256)bound); }
 INLINE vf at_most(vf x, vf bound) { return (vf)_mm256_min_ps((__m256)x, (__m256)bound); }
+#elif defined(__SSE2__)
+INLINE vf at_least(vf x, vf bound) { return (vf)_mm_max_ps((__m128)x, (__m128)bound); }
+INLINE vf at_most(vf x, vf bound) { return (vf)_mm_min_ps((__m128)x, (__m128)bound); }
 #else
 INLINE vf at_least(vf x, vf bound) { return choose(x > bound, x, bound); }
 INLINE vf at_most(vf x, vf bound) { return choose(x < bound, x, bound); }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import func Glibc.log2
 import func Glibc.pow
 internal import HWDModel
 
@@ -11,8 +10,8 @@ public struct LightMeasure: Sendable {
     /// Number of codes.
     public static let codes = 4096
 
-    /// Codes of the picture to R'G'B'.
-    private let toRGB: Affine
+    /// Y'CbCr codes to R'G'B'.
+    public let toRGB: Affine
     /// Nil for PQ.
     private let display: HLGDisplay?
     private static let white = 203.0
@@ -44,61 +43,36 @@ public struct LightMeasure: Sendable {
     }
 }
 
-/// The tables of loops that count codes: light as sums of logarithms, so that a pixel needs no power.
+/// The numbers of loops that count codes: light as a sum of logarithms, so that a pixel needs no power.
 extension LightMeasure {
-    /// The largest index of a component of R'G'B'.
-    public static let top = 8191
-    /// Steps of the tables in an octave of light.
+    /// Steps of the table in an octave of light.
     private static let steps = 512.0
     /// The least light, as a power of 2.
     private static let lowest = -32.0
-    /// The smallest luminance in the table, as a float's upper 16 bits.
-    public static let firstLuminance = Float(sign: .plus, exponent: -33, significand: 1).bitPattern >> 16
 
-    /// Y'CbCr codes to indexes plus 1/2, for truncation.
-    public var toIndex: Affine {
-        let scale = Triple(repeating: Double(Self.top))
-        return Affine(Matrix3.diagonal(scale) * toRGB.matrix, scale * toRGB.offset + Triple(repeating: 0.5))
-    }
-
-    /// The weights of R, G and B in luminance; nil for PQ, whose codes follow from the largest index alone.
+    /// The weights of R, G and B in luminance; nil for PQ, whose codes follow from the largest component alone.
     public var luminanceWeights: Triple? { display?.luminance }
 
-    /// The scene's light of each index; empty for PQ.
-    public var sceneLight: [Float] { display == nil ? [] : (0...Self.top).map { Float(Self.light(index: $0)) } }
+    /// The least light whose logarithm is taken.
+    public var leastLight: Double { pow(2, Self.lowest) }
 
-    /// The largest component's term of the sum, by its index; empty for PQ.
-    public var largestTerms: [UInt16] {
-        display == nil ? [] : (0...Self.top).map { Self.steps(log2(Self.light(index: $0)) - Self.lowest) }
+    /// The numbers of an index of `codeTable`, or of a code of PQ.
+    ///
+    /// An index is `scale · log2(l) + gain · log2(y) + offset` of the scene's largest component l and its luminance y; a code of
+    /// PQ is `scale · max(R', G', B') + offset`. Both are truncated.
+    public var indexing: (scale: Double, gain: Double, offset: Double) {
+        guard let display else { return (Self.scale, 0, 0.5) }
+        let gain = Self.steps * (display.gamma - 1)
+        return (Self.steps, gain, -Self.lowest * (Self.steps + gain) + 0.5)
     }
 
-    /// The luminance's term, by a float's upper 16 bits from `firstLuminance` on; empty for PQ.
-    public var luminanceTerms: [UInt16] {
-        guard let display else { return [] }
-        // Sums of weights may exceed 1 by a rounding error.
-        let last = Float(1.004).bitPattern >> 16
-        return (Self.firstLuminance...last).map { upper in
-            let middle = Double(Float(bitPattern: upper << 16 | 0x8000))
-            return Self.steps((log2(middle) - Self.lowest + 1) * (display.gamma - 1))
-        }
-    }
-
-    /// PQ codes by the sum of both terms; by index for PQ.
+    /// PQ codes by index; empty for PQ.
     public var codeTable: [UInt16] {
-        guard let display else {
-            return (0...Self.top).map { UInt16((Self.scale * Double($0) / Double(Self.top)).rounded()) }
-        }
-        let exponent = display.gamma - 1
-        let count = Int(largestTerms.last ?? 0) + Int(luminanceTerms.last ?? 0) + 1
-        return (0..<count).map { sum in
-            let light = Double(sum) / Self.steps + Self.lowest + (Self.lowest - 1) * exponent
+        guard let display else { return [] }
+        // Both logarithms are 0 at most.
+        return (0...Int(indexing.offset)).map { index in
+            let light = Double(index) / Self.steps + Self.lowest * display.gamma
             return UInt16(Self.code(nits: display.peak * Self.white * pow(2, light)).rounded())
         }
     }
-
-    private static func light(index: Int) -> Double {
-        max(HLG.decode(Double(index) / Double(top)), pow(2, lowest))
-    }
-
-    private static func steps(_ octaves: Double) -> UInt16 { UInt16(max(0, octaves * steps).rounded()) }
 }

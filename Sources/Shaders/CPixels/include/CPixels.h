@@ -249,19 +249,17 @@ enum { HWD_LIGHT_CODES = 4096 };
 
 /// How the light of a Y'CbCr picture is found, with one luma sample for each chroma sample.
 ///
-/// The index of a component of R'G'B' is its value times `top`, 0 … `top`. PQ codes come from the largest index alone; HLG's
-/// also depend on luminance, and the logarithm of the light is a sum of two terms.
+/// PQ's code is `scale · max(R', G', B') + offset`. HLG's is in `codes`, where its index is `scale · log2(l) + gain · log2(y) +
+/// offset` of the scene's largest component l and its luminance y. Both are truncated to 0 … `top`.
 typedef struct {
-    int width, height;          ///< chroma samples
+    int width, height;      ///< chroma samples
     hwd_layout source;
-    float to_index[12];         ///< Y'CbCr codes → indexes plus 1/2, 3x4 by rows
-    int top;                    ///< the largest index, below 65536
-    const float *light;         ///< the scene's light of an index, at least 2^-32; NULL: `codes` is by index
-    float weights[3];           ///< of R, G and B in luminance
-    const uint16_t *largest;    ///< the largest component's term of an index
-    const uint16_t *luminance;  ///< the luminance's term, by the upper 16 bits of the float less `first`
-    uint32_t first;
-    const uint16_t *codes;      ///< PQ codes by the sum of both terms
+    float to_rgb[12];       ///< Y'CbCr codes → R'G'B', 3x4 by rows
+    float weights[3];       ///< HLG: of R, G and B in luminance
+    float scale, gain, offset;
+    float least;            ///< HLG: the least light whose logarithm is taken
+    int top;
+    const uint16_t *codes;  ///< NULL: PQ
 } hwd_light_plan;
 
 /// Adds to `counts[code]` for each chroma sample; `counts` has 2 * HWD_LIGHT_CODES entries, the second half is scratch and 0.

@@ -91,7 +91,7 @@ private final class AxisTable {
                 body(
                     hwd_axis(
                         count: Int32(first.count), taps: taps, first: first.baseAddress,
-                        weights: weights.baseAddress, begin: 0, end: 0, step: 0))
+                        weights: weights.baseAddress, begin: 0, end: 0, step: 0, bits: 0))
             }
         }
     }
