@@ -8,7 +8,7 @@ a figure that the table lacks, or a line that was neither measured nor left out 
   QUICK=1        the same lines in about five minutes: shorter clips, fewer rounds
   WRITE=1        writes the figures into the table; parts alone only on the machine that the table names
   BENCH_ROUNDS   interleaved runs of each side (default 5; 2 with QUICK)
-  BENCH_SECONDS  minimum length of a run (default 10; 1 with QUICK)
+  BENCH_SECONDS  the length of a round's runs of one side (default 10; 1 with QUICK)
   BENCH_ONLY     only these parts, separated by commas, as the table names them
 """
 import hashlib
@@ -28,13 +28,15 @@ import hdr
 import scaling
 import stills
 import starting
-from common import (BIN, QUICK, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, resident, run, short,
-                    source, table, timed)
+from common import (BIN, QUICK, ROOT, ROUNDS, RUN, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, ratios, resident, run,
+                    short, source, table, timed)
 from figures import FIGURES, documented_machine, machine
 
 ONLY = [name for name in os.environ.get("BENCH_ONLY", "").split(",") if name]
 WRITE = os.environ.get("WRITE", "") not in ("", "0")
 CRF = "28"
+# More than x265's medium looks ahead, so that most pictures are coded as in a long clip.
+LEAST_FRAMES = 40
 # Frames of a run of ffmpeg's filters.
 FILTERED = 5 if QUICK else 20
 
@@ -52,30 +54,38 @@ def vcl_digest(path):
 
 
 def frames_for(ours, probe_frames):
-    """The number of frames for a run of at least SECONDS."""
+    """The number of frames for a run of RUN, or more frames than x265 looks ahead."""
     seconds = timed(ours)[0]
-    return max(probe_frames, int(probe_frames * SECONDS / seconds * 1.1))
+    return max(short(LEAST_FRAMES), int(probe_frames * RUN / seconds * 1.1))
 
 
-def compare(rows, label, ours, theirs, frames, check=None):
-    """One row. Each round has its own ratio, because the machine's speed changes; the row has their median."""
-    wall, cpu, peak_right = ([], []), ([], []), 0
-    for index in range(ROUNDS):
-        # Interleaved, and the order alternates.
-        for side in ((0, 1) if index % 2 == 0 else (1, 0)):
-            seconds, used, peak = timed(theirs if side else ours)
-            wall[side].append(seconds)
-            cpu[side].append(used)
-            if side:
-                peak_right = max(peak_right, peak)
-    peak_left = timed(ours, watch=True)[2]
+def compare(rows, label, sides, firsts, frames, check=None):
+    """One row of two commands; each pair of runs has its own ratio, and the row has their median."""
+    wall, cpu = interleaved(sides, firsts, SECONDS)
     same = check() if check else "–"
-    left, right = (frames / statistics.median(seconds) for seconds in wall)
+    peak_left, peak_right = timed(sides[0], watch=True)[2], timed(sides[1])[2]
+    left, right = ((frames - 1) / statistics.median(seconds) for seconds in wall)
     FIGURES.record(f"time to {label}", ratios(wall))
     row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{median_ratio(wall):.3f}", f"{median_ratio(cpu):.3f}",
            f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}", f"{(peak_left - peak_right) / 1024:+.0f}", same)
     rows.append(row)
     print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
+
+
+def looped(folder, clip, times):
+    """A clip that repeats so often, not coded again, and its number of pictures."""
+    path = os.path.join(folder, f"loop{times}.mp4")
+    run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", clip, "-c", "copy", "-y", path])
+    count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
+                 "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
+    return path, int(count.split(b",")[0])
+
+
+def first_picture(folder, clip):
+    """The first picture of a clip, and no sound."""
+    path = os.path.join(folder, "picture.mp4")
+    run(["ffmpeg", "-v", "error", "-i", clip, "-frames:v", "1", "-an", "-c", "copy", "-y", path])
+    return path
 
 
 HEAD = ["case", "frames", "hwctl fps", "other fps", "time", "CPU time", "worker MiB", "other MiB", "difference", "VCL identical"]
@@ -87,21 +97,21 @@ def throughput(folder):
     for size, clip in clips.items():
         for depth in (8, 10):
             for preset in ("ultrafast", "medium"):
-                ours_out, their_out = os.path.join(folder, "ours.hevc"), os.path.join(folder, "theirs.hevc")
+                coded = [os.path.join(folder, f"{side}.hevc") for side in ("ours", "theirs")]
 
-                def commands(path):
+                def commands(path, outputs):
                     ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset,
-                            "--property", f"X265Params=crf={CRF}", path, ours_out]
+                            "--property", f"X265Params=crf={CRF}", path, outputs[0]]
                     theirs = ["x265", "--log-level", "error", "--no-progress", "--preset", preset, "--crf", CRF,
-                              "--output-depth", str(depth), "--input", path, "-o", their_out]
+                              "--output-depth", str(depth), "--input", path, "-o", outputs[1]]
                     return ours, theirs
 
-                trial = short(60 if preset == "medium" else 240)
-                count = frames_for(commands(make_y4m(folder, clip, size, depth, trial))[0], trial)
-                path = make_y4m(folder, clip, size, depth, count)
-                ours, theirs = commands(path)
-                compare(rows, f"encode {size} {depth} bit {preset}", ours, theirs, count,
-                        lambda: "yes" if vcl_digest(ours_out) == vcl_digest(their_out) else "NO")
+                trial = short(LEAST_FRAMES)
+                count = frames_for(commands(make_y4m(folder, clip, size, depth, trial), coded)[0], trial)
+                path, first = (make_y4m(folder, clip, size, depth, frames) for frames in (count, 1))
+                firsts = commands(first, [os.path.join(folder, f"first{side}.hevc") for side in range(2)])
+                compare(rows, f"encode {size} {depth} bit {preset}", commands(path, coded), firsts, count,
+                        lambda: "yes" if vcl_digest(coded[0]) == vcl_digest(coded[1]) else "NO")
                 os.unlink(path)
     return "Y4M against the x265 command line, CRF " + CRF + ":\n\n" + table(HEAD, rows)
 
@@ -122,18 +132,9 @@ def compressed(folder):
                       os.path.join(folder, "theirs.mov")]
             return ours, theirs
 
-        def looped(times):
-            path = os.path.join(folder, f"loop{times}.mp4")
-            run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", clip, "-c", "copy", "-y", path])
-            count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
-                         "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
-            return path, int(count.split(b",")[0])
-
-        path, count = looped(1)
-        seconds = timed(commands(path)[0])[0]
-        path, count = looped(max(1, int(SECONDS / seconds * 1.1) + 1))
-        ours, theirs = commands(path)
-        compare(rows, f"encode H.264 720p {preset} to .mov", ours, theirs, count)
+        path, _ = looped(folder, clip, 1)
+        path, count = looped(folder, clip, max(1, round(RUN / timed(commands(path)[0])[0])))
+        compare(rows, f"encode H.264 720p {preset} to .mov", commands(path), commands(first_picture(folder, clip)), count)
     return "Compressed input against ffmpeg with libx265, CRF " + CRF + ":\n\n" + table(HEAD, rows)
 
 
@@ -153,13 +154,8 @@ def decoding(folder):
                 theirs = ["ffmpeg", "-v", "error", "-hwaccel", "none", "-i", path, "-f", "null", "-"]
                 return ours, theirs
 
-            seconds = timed(commands(coded)[0])[0]
-            path = os.path.join(folder, "looped.mp4")
-            times = max(1, int(SECONDS / seconds * 1.1) + 1)
-            run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", coded, "-c", "copy", "-y", path])
-            count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
-                         "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
-            compare(rows, f"decode {size} {depth} bit", *commands(path), int(count.split(b",")[0]))
+            path, count = looped(folder, coded, max(1, int(RUN / timed(commands(coded)[0])[0] * 1.1) + 1))
+            compare(rows, f"decode {size} {depth} bit", commands(path), commands(first_picture(folder, coded)), count)
             os.unlink(path)
     return "HEVC decoded in software against ffmpeg -f null:\n\n" + table(HEAD, rows)
 
@@ -292,13 +288,16 @@ MASKS = {
 
 def alpha(folder):
     """The cost of the alpha layer: a clip with a moving soft mask, and one that is opaque throughout, against the same clip without."""
-    frames = short(120)
+    frames = short(60)
 
     def make_clip(name, pixel, filters):
-        path = os.path.join(folder, f"{name.split()[-1]}.nut")
-        run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", SMALL, "-frames:v", str(frames), "-vf", filters, "-an",
-             "-c:v", "rawvideo", "-pix_fmt", pixel, "-y", path])
-        return path
+        """The clip, and its first picture alone."""
+        paths = []
+        for count in (frames, 1):
+            paths.append(os.path.join(folder, f"{name.split()[-1]}{count}.nut"))
+            run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", SMALL, "-frames:v", str(count), "-vf", filters, "-an",
+                 "-c:v", "rawvideo", "-pix_fmt", pixel, "-y", paths[-1]])
+        return paths
 
     rows, base, output = [], make_clip("base", "yuv420p", "null"), os.path.join(folder, "alpha.mov")
     for name, (mask, goals) in MASKS.items():
@@ -306,9 +305,12 @@ def alpha(folder):
         for preset, goal in goals.items():
             # The goals are for a base of this quality, and for the default quality of alpha.
             command = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, "--quality", "0.5"]
-            wall, cpu = interleaved((command + ["--alpha", "straight", clip, output], command + [base, output]))
+            sides, firsts = [(command + ["--alpha", "straight", with_alpha, output], command + [without, output])
+                             for with_alpha, without in zip(clip, base)]
+            wall, cpu = interleaved(sides, firsts, SECONDS / 2)
             FIGURES.record(f"time with alpha, {name}, {preset}", ratios(wall))
-            rows.append((name, preset, f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
+            left, right = ((frames - 1) / statistics.median(seconds) for seconds in wall)
+            rows.append((name, preset, f"{left:.1f}", f"{right:.1f}",
                          f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", f"≤ {goal}" if goal else "–"))
     return "HEVC with alpha at 720p, base quality 0.5, against its base alone:\n\n" + table(
         ["alpha", "preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)

@@ -16,6 +16,10 @@ SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2" if QUICK else "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1" if QUICK else "10"))
+# The length of a run, of which a round has several.
+RUN = 1.0
+# Runs for the start and end of a command alone.
+MOST_STARTS = 5
 
 
 def short(count):
@@ -94,24 +98,39 @@ def resident(pid):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-def interleaved(sides):
-    """Wall and CPU seconds of each run of two commands, a pair of lists each; the order alternates."""
-    wall, cpu = ([], []), ([], [])
-    for index in range(ROUNDS):
+def interleaved(sides, firsts=None, seconds=0):
+    """Wall and CPU seconds of each run of two commands, a pair of lists each; the order alternates.
+
+    A round has as many runs of each side as fill `seconds`, at least one: many short runs, each beside one of the other side, vary less
+    than few long ones. With `firsts`, the commands that do the same for one picture, what those take is left out of each run, so that the
+    start and end of programs do not count, whatever the runs' length.
+    """
+    wall, cpu, starts, count = ([], []), ([], []), ([], []), ROUNDS
+    while len(wall[0]) < count:
+        index = len(wall[0])
         for side in ((0, 1) if index % 2 == 0 else (1, 0)):
-            seconds, used, _ = timed(sides[side])
-            wall[side].append(seconds)
+            took, used, _ = timed(sides[side])
+            wall[side].append(took)
             cpu[side].append(used)
+            if firsts and index < MOST_STARTS:
+                starts[side].append(timed(firsts[side])[:2])
+        if index == 0:
+            count = ROUNDS * max(1, round(seconds / max(wall[0][0], wall[1][0])))
+    for values, which in ((wall, 0), (cpu, 1)):
+        for side, found in enumerate(starts):
+            if found:
+                start = statistics.median(one[which] for one in found)
+                values[side][:] = [value - start for value in values[side]]
     return wall, cpu
 
 
 def ratios(pair):
-    """Each round's ratio, first side over second: a machine's speed changes from round to round."""
+    """Each pair of runs' ratio, first side over second: a machine's speed changes from run to run."""
     return [a / b for a, b in zip(*pair)]
 
 
 def median_ratio(pair):
-    """The median of the rounds' ratios, first side over second."""
+    """The median of the ratios of pairs of runs, first side over second."""
     return statistics.median(ratios(pair))
 
 

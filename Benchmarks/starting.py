@@ -6,7 +6,8 @@ import statistics
 import subprocess
 import time
 
-from common import BIN, ROUNDS, SMALL, Daemon, environment, interleaved, median_ratio, ratios, run, simulated_driver, table, timed
+from common import (BIN, ROUNDS, SMALL, Daemon, environment, interleaved, make_y4m, median_ratio, ratios, run, simulated_driver, table,
+                    timed)
 from figures import FIGURES
 
 # Rounds vary less than one command does, so that each side of a round runs so often.
@@ -43,11 +44,16 @@ def start(folder):
     picture, raw, output = (os.path.join(folder, name) for name in ("picture.mp4", "picture.nv12", "picture.raw"))
     run(["ffmpeg", "-v", "error", "-i", SMALL, "-frames:v", "1", "-an", "-c:v", "libx265", "-x265-params", "log-level=error", "-y", picture])
     run(["ffmpeg", "-v", "error", "-i", SMALL, "-frames:v", "1", "-pix_fmt", "nv12", "-f", "rawvideo", "-y", raw])
+    one, coded = make_y4m(folder, SMALL, "1280x720", 8, 1), os.path.join(folder, "picture.hevc")
+    x265 = ["x265", "--log-level", "error", "--no-progress", "--preset", "ultrafast", "--crf", "28", "--input", one, "-o", coded]
     ffmpeg = ["ffmpeg", "-v", "error", "-nostdin"]
     rows = [
         row("decode one 720p picture", "a decode of one 720p picture",
             *interleaved((often([f"{BIN}/hwctl", "decode", "--hardware", "off", picture, output]),
                           often(ffmpeg + ["-i", picture, "-f", "rawvideo", "-y", output])))),
+        row("encode one 720p picture", "an encode of one 720p picture",
+            *interleaved((often([f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast", "--property", "X265Params=crf=28",
+                                 one, coded]), often(x265)))),
         row("convert one 720p picture to BGRA", "a conversion of one 720p picture",
             *interleaved((
                 often([f"{BIN}/hwctl", "convert", "--device", "cpu", raw, output, "--size", "1280x720", "--from", "nv12", "--to", "bgra8"]),

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from common import BIN, ROUNDS, Daemon, interleaved, median_ratio, ratios, run, table, timed
+from common import BIN, ROUNDS, SECONDS, Daemon, interleaved, median_ratio, ratios, run, table, timed
 from figures import FIGURES
 
 WIDTH, HEIGHT, TILE, QP = 4032, 3024, 512, 26
@@ -65,7 +65,7 @@ def encoding(folder, whole, tiles):
         quantizer = ["-p", f"x265:qp={QP}", "-p", "x265:ipratio=1"]
         sides.append((f"heif-enc --cut-tiles 512 at QP {QP}", theirs + quantizer, "–"))
     for name, theirs, goal in sides:
-        wall, cpu = interleaved((ours, theirs))
+        wall, cpu = interleaved((ours, theirs), seconds=SECONDS)
         FIGURES.record(f"time of a HEIC encode, beside {name}", ratios(wall))
         rows.append((f"encode, against {name}", f"{statistics.median(wall[0]):.2f} s", f"{statistics.median(wall[1]):.2f} s",
                      f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}", goal))
@@ -96,7 +96,7 @@ def decoding(folder, daemon, still):
         ours = ["env", f"HWDAEMON_SOCKET={daemon.socket}", f"{BIN}/hwctl", "decode", still, outputs[0]]
         theirs = [heif, still, outputs[1]]
         # The CPU time of a worker is the daemon's.
-        wall, _ = interleaved((ours, theirs))
+        wall, _ = interleaved((ours, theirs), seconds=SECONDS / 2)
         with open(outputs[0], "rb") as first, open(outputs[1], "rb") as second:
             if first.read() != second.read().split(b"FRAME\n", 1)[1]:
                 sys.exit("hwctl and heif-dec decode different samples")
@@ -254,7 +254,7 @@ def region(folder, daemon, still):
     output = os.path.join(folder, "region.yuv")
     start, decode = ["env", f"HWDAEMON_SOCKET={daemon.socket}"], [f"{BIN}/hwctl", "decode"]
     part, whole = decode + ["--region", REGION, large, output], decode + [small, output]
-    wall, _ = interleaved((start + part, start + whole))
+    wall, _ = interleaved((start + part, start + whole), seconds=SECONDS / 2)
     FIGURES.record("time of a region of a gigapixel picture", ratios(wall))
     return [("region of 1000x1000 of 91,000x32,000, against its 9 tiles alone", f"{statistics.median(wall[0]):.3f} s",
              f"{statistics.median(wall[1]):.3f} s", f"{median_ratio(wall):.2f}", "–", "≤ 2")], part, whole

@@ -145,50 +145,50 @@ bool COMPARED(const hwd_samples *a, const hwd_samples *b, int width, int height,
     return true;
 }
 
-INLINE uint64_t sum_bytes(const uint8_t *from, int count) {
-    uint32_t total = 0;
-    for (int x = 0; x < count; x++) total += from[x];
-    return total;
-}
+/// Columns of samples that are added up at a time: a multiple of all vectors.
+enum { CELL_PIECE = 512 };
 
-INLINE uint64_t sum_words(const uint8_t *from, int count, int shift) {
-    uint32_t total = 0;
-    for (int x = 0; x < count; x++) {
-        uint16_t value;
-        memcpy(&value, from + 2 * (size_t)x, sizeof value);
-        total += (uint32_t)(value >> shift);
+/// Adds samples of a row from column `x` on to the sums of their columns.
+INLINE void add_samples(const hwd_samples *samples, int row, int x, int count, uint32_t *restrict sum) {
+    const int step = samples->step, shift = samples->shift;
+    const uint8_t *from = samples->base + (size_t)row * samples->stride + (size_t)x * step;
+    if (!samples->words && step == 1) {
+        for (int i = 0; i < count; i++) sum[i] += from[i];
+    } else if (!samples->words) {
+        for (int i = 0; i < count; i++) sum[i] += from[(size_t)i * step];
+    } else if (step == 2) {
+        uint16_t words[CELL_PIECE];
+        memcpy(words, from, 2 * (size_t)count);
+        for (int i = 0; i < count; i++) sum[i] += (uint32_t)(words[i] >> shift);
+    } else {
+        for (int i = 0; i < count; i++) {
+            uint16_t value;
+            memcpy(&value, from + (size_t)i * step, sizeof value);
+            sum[i] += (uint32_t)(value >> shift);
+        }
     }
-    return total;
-}
-
-INLINE uint64_t sum_apart(const hwd_samples *samples, const uint8_t *from, int count) {
-    uint64_t total = 0;
-    for (int x = 0; x < count; x++, from += samples->step) {
-        uint16_t value = *from;
-        if (samples->words) memcpy(&value, from, sizeof value);
-        total += (uint64_t)(value >> samples->shift);
-    }
-    return total;
 }
 
 hwd_means MEANS;
 void MEANS(const hwd_samples *samples, int width, int height, int columns, int rows, float *means) {
-    const bool joined = samples->step == (samples->words ? 2 : 1);
     for (int row = 0; row < rows; row++) {
-        int top = (int)((int64_t)height * row / rows), bottom = (int)((int64_t)height * (row + 1) / rows);
-        for (int column = 0; column < columns; column++) {
-            int left = (int)((int64_t)width * column / columns), right = (int)((int64_t)width * (column + 1) / columns);
-            uint64_t total = 0;
-            for (int y = top; y < bottom; y++) {
-                const uint8_t *from = samples->base + (size_t)y * samples->stride + (size_t)left * samples->step;
-                if (!joined) total += sum_apart(samples, from, right - left);
-                else if (samples->words) total += sum_words(from, right - left, samples->shift);
-                else total += sum_bytes(from, right - left);
+        const int top = (int)((int64_t)height * row / rows), bottom = (int)((int64_t)height * (row + 1) / rows);
+        int column = 0, left = 0, right = width / columns;
+        uint64_t total = 0;
+        for (int x = 0; column < columns; x += CELL_PIECE) {
+            const int rest = width - x, count = rest < CELL_PIECE ? rest : CELL_PIECE;
+            uint32_t piece[CELL_PIECE] = {0};
+            for (int y = top; y < bottom; y++) add_samples(samples, y, x, count, piece);
+            for (int next = x; column < columns;) {
+                for (; next < right && next < x + count; next++) total += piece[next - x];
+                if (next < right) break;
+                // A picture with fewer samples than the grid has cells leaves some empty.
+                const int in_cell = (bottom - top) * (right - left);
+                means[row * columns + column++] = in_cell > 0 ? (float)(total << samples->scale) / (float)in_cell : 0;
+                left = right;
+                right = (int)((int64_t)width * (column + 1) / columns);
+                total = 0;
             }
-            total <<= samples->scale;
-            // A picture with fewer samples than the grid has cells leaves some empty.
-            int count = (bottom - top) * (right - left);
-            means[row * columns + column] = count > 0 ? (float)total / (float)count : 0;
         }
     }
 }
