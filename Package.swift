@@ -424,7 +424,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "ComparisonTests",
-            dependencies: ["CHWDPixels", "HWDComparison", "HWDEdits", "HWDLibAVReading", "HWDMetadata", "HWDModel"],
+            dependencies: [
+                "CHWDPixels", "HWDComparison", "HWDEdits", "HWDLibAVReading", "HWDMetadata", "HWDModel",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "LibAVTests",

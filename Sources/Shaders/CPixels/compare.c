@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Compares pictures: squared differences, structural similarity (Wang and others, 2004) and mean values of cells. Chooses the
-// instruction set.
+// Compares pictures: squared differences, structural similarity (Wang and others, 2004) and mean values of cells.
+// Chooses the instruction set.
 #include "kernels.h"
 
 bool hwd_compare(const hwd_samples *a, const hwd_samples *b, int width, int height, double peak, hwd_difference *found) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The loops that compare pictures, for one instruction set: their names are COMPARED and MEANS. They are plain, so that the
-// compiler makes vectors of them.
+// The loops that compare pictures, for one instruction set: their names are COMPARED and MEANS. They are plain, so that
+// the compiler makes vectors of them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #define INLINE static inline __attribute__((always_inline))
 #endif
 
-/// Sums over columns of four rows, or over blocks of 4x4 samples; those of 64 samples of 12 bits stay below 2^31, and those of
-/// longer samples wrap.
+/// Sums over columns of four rows, or over blocks of 4x4 samples; those of 64 samples of 12 bits stay below 2^31, and
+/// those of longer samples wrap.
 typedef struct {
     uint32_t *a, *b;
     uint32_t *squares;   ///< of both
@@ -75,7 +75,7 @@ INLINE void join_columns(const uint32_t *restrict columns, int count, uint32_t *
     }
 }
 
-/// The sum of SSIM of the windows of 64 samples between two rows of blocks, with the constants 0.01 and 0.03 of the peak.
+/// The sum of SSIM of the windows of 64 samples between two rows of blocks; its constants are 0.01 and 0.03 of the peak.
 INLINE double add_similarities(
     const sums *above, const sums *below, int windows, double peak, double *restrict found) {
     const uint32_t *a0 = above->a, *a1 = below->a, *b0 = above->b, *b1 = below->b, *s0 = above->squares,
@@ -173,7 +173,7 @@ hwd_means MEANS;
 void MEANS(const hwd_samples *samples, int width, int height, int columns, int rows, float *means) {
     for (int row = 0; row < rows; row++) {
         const int top = (int)((int64_t)height * row / rows), bottom = (int)((int64_t)height * (row + 1) / rows);
-        int column = 0, left = 0, right = width / columns;
+        int column = 0, left = 0, right = columns > 0 ? width / columns : 0;
         uint64_t total = 0;
         for (int x = 0; column < columns; x += CELL_PIECE) {
             const int rest = width - x, count = rest < CELL_PIECE ? rest : CELL_PIECE;
