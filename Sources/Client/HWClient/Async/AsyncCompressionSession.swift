@@ -129,7 +129,7 @@ public actor AsyncCompressionSession: AsyncSession {
         var buffer: PixelBuffer?
         let fault = "no frame is released (does a task read `packets`?)"
         try await wait(elseFail: fault) { () throws(ClientError) in
-            buffer = try buffers.next(wakes: thread)
+            buffer = try buffers.next(wakes: thread, kept: framesInFlight.count - session.framesInFlight)
             return buffer != nil
         }
         guard let buffer else { throw ClientError(.timedOut, fault) }

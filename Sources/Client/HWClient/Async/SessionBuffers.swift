@@ -25,8 +25,10 @@ struct BufferSource {
         (self.format, self.width, self.height) = (format, width, height)
     }
 
-    /// A free buffer; nil if the app or the worker has all of them.
-    mutating func next(wakes thread: SessionThread) throws(ClientError) -> PixelBuffer? {
+    /// A free buffer; nil if the app or the worker has as many as they may.
+    ///
+    /// - Parameter kept: buffers that the session keeps, and neither of them has.
+    mutating func next(wakes thread: SessionThread, kept: Int = 0) throws(ClientError) -> PixelBuffer? {
         let (layout, size) = FrameLayout.packed(format, width: width, height: height)
         let pool: FramePool
         if let existing = self.pool {
@@ -38,7 +40,9 @@ struct BufferSource {
             } catch { throw ClientError(error, whileDoing: "no memory for frames") }
             self.pool = pool
         }
-        guard let slot = pool.acquire() else { return nil }
+        // The others are for the session to keep.
+        let others = max(0, pool.slotCount - Self.maxCount - kept)
+        guard let slot = pool.acquire(leaving: others) else { return nil }
         return PixelBuffer(
             format, width: width, height: height, in: pool.memory, layout.moved(by: UInt64(slot.offset))
         ) {
