@@ -59,6 +59,25 @@ extension EndToEnd {
             encoder.session.invalidate()
         }
 
+        @Test(
+            "All threads that share a picture take a priority that the session gets later",
+            .enabled(if: !isIdle, "these tests run at a low priority themselves"))
+        func laterPriority() throws {
+            let server = try TestDaemon()
+            let transfer = try Transferer(server.daemon, Transfers.pq, Transfers.halves, width: 1280, height: 720)
+            let pid = try server.session(transfer.session.created.session).pid
+            func niceness() throws -> Set<Int> { Set(try Self.threads(pid).others.map(\.nice)) }
+            #expect(try transfer.convert().status == .ok)
+            let main = try Self.threads(pid).main.nice
+            #expect(try niceness() == [min(19, main + 10)])
+            try transfer.session.setProperties([.priority: .string("background")])
+            // A thread takes it with its next share; without pictures it would end after a second.
+            let lowest = min(19, main + 19)
+            #expect(try eventually { try transfer.convert().status == .ok && niceness() == [lowest] })
+            #expect(transfer.session.restartCount == 0)
+            transfer.session.invalidate()
+        }
+
         static func daemon(_ server: TestDaemon) -> Scheduling? { Scheduling("/proc/\(server.pid)/stat") }
 
         @Test("Workers are in the daemon's session, so that the kernel compares their nice values")
