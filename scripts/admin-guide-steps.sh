@@ -299,10 +299,10 @@ stage_container() {
         umount -R $image/dev; mount -t tmpfs tmpfs $image/dev; mknod -m 666 $image/dev/null c 1 3; mknod -m 666 $image/dev/urandom c 1 9
         mkdir $image/dev/shm; chmod 1777 $image/dev/shm"
     instead 'podman run --rm --user 1000:1000 --group-add $(getent group hwdaemon | cut -d: -f3) -v /run/hwdaemon:/run/hwdaemon -v $PWD:/work -w /work clients hwdaemon-ffmpeg -i in.mp4 -c:v libx265 out.mp4' \
-        "the same user, group, folders and command in that root, without /dev/dri" \
-        "grep -q vaapi /var/tmp/out && grep -q '^alice .*org.hwdaemon.encoder.vaapi' /var/tmp/sessions" \
-        inside bash -c "chroot --userspec=1000:1000 --groups=\$(getent group hwdaemon | cut -d: -f3) $image sh -c 'cd /work && HWDAEMON_X265_LOG=1 hwdaemon-ffmpeg -nostdin -y -i in.mp4 -c:v libx265 out.mp4' &
-            for i in \$(seq 1200); do $serves >/var/tmp/sessions; grep -q vaapi /var/tmp/sessions && break; sleep 0.05; done; wait \$!"
+        "the same user, group, folders and command, at the clip's rate, in that root, without /dev/dri" \
+        "grep -q vaapi /var/tmp/out && grep -q '^alice .* encode .* renderD128 ' /var/tmp/sessions" \
+        inside bash -c "chroot --userspec=1000:1000 --groups=\$(getent group hwdaemon | cut -d: -f3) $image sh -c 'cd /work && HWDAEMON_X265_LOG=1 hwdaemon-ffmpeg -nostdin -y -re -i in.mp4 -c:v libx265 out.mp4' &
+            for i in \$(seq 1200); do $serves >/var/tmp/sessions; grep -q renderD128 /var/tmp/sessions && break; sleep 0.05; done; wait \$!"
     $listing || has_frames "$root/home/alice/out.mp4" 300
     at admin.md Containers
     sample 'hwctl sessions' "grep -q '^alice ' /var/tmp/sessions"
