@@ -220,17 +220,16 @@ extension EndToEnd.StillDecoding {
         )
         let planes = (all: Self.width * Self.height, part: width * height)
         try #require(all.count == planes.all * 3 / 2 && part.count == planes.part * 3 / 2)
+        let stride = Self.width / 2
         var wrong = 0
         for plane in 0..<2 {
+            let (start, target) = (planes.all + plane * (planes.all / 4), planes.part + plane * (planes.part / 4))
             for row in 0..<height / 2 {
                 for column in 0..<width / 2 {
-                    let start = planes.all + plane * planes.all / 4
-                    let sum = [0, 1].flatMap { down in
-                        [0, 1].map { across in
-                            Int(all[start + (y / 2 + row + down) * Self.width / 2 + x / 2 + column + across])
-                        }
-                    }.reduce(0, +)
-                    let found = Int(part[planes.part + plane * planes.part / 4 + row * width / 2 + column])
+                    let first = start + (y / 2 + row) * stride + x / 2 + column
+                    let (above, below) = (all[first...first + 1], all[first + stride...first + stride + 1])
+                    let sum = (above + below).reduce(0) { $0 + Int($1) }
+                    let found = Int(part[target + row * (width / 2) + column])
                     if abs(4 * found - sum) > 2 { wrong += 1 }
                 }
             }
