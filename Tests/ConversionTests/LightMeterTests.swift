@@ -66,7 +66,9 @@ import Testing
             let meter = try #require(LightMeter(image))
             let reading = try Self.withPlanes(picture) { try meter.measure($0) }
             let mean = codes.reduce(0, +) / Double(codes.count)
-            #expect(abs(reading.light.average - mean) < 0.3, "\(reading.light.average), not \(mean)")
+            // The code of a single pixel is rounded.
+            let limit = codes.count > 1 ? 0.3 : 0.6
+            #expect(abs(reading.light.average - mean) < limit, "\(reading.light.average), not \(mean)")
             #expect(abs(Double(reading.light.peak) - (codes.max() ?? 0)) < 1)
             #expect(abs(Double(reading.light.min) - (codes.min() ?? 0)) < 1)
             #expect(reading.startsShot)

@@ -40,7 +40,8 @@ static bool is_halved(const hwd_scaling *plan) {
     const bool is_usual = plan->components == plan->source.channels || (plan->components == 1 && plan->source.channels == 2);
     return across->step == 2 && 4 * (across->end - across->begin) >= 3 * across->count && is_usual
         && across->bits > 0 && plan->down.bits > 0 && across->taps < 2 * MOST_PAIRS && plan->down.taps < 2 * MOST_PAIRS - 1
-        && plan->source.type != HWD_HALF_SAMPLES && plan->target.type != HWD_HALF_SAMPLES && !plan->divides;
+        && plan->source.type != HWD_HALF_SAMPLES && plan->target.type != HWD_HALF_SAMPLES && !plan->divides
+        && !plan->exact;
 }
 
 /// Weights as integers in pairs, the first of which begins with `skipped` zeros. Their sum is exact. Returns the number of pairs.

@@ -111,8 +111,9 @@ public enum ConverterChoice {
         _ conversion: Conversion, threads: Int? = nil
     ) throws(SessionError) -> any PixelConverter {
         guard conversion.isScaled else { return try CPUConverter(conversion, threads: threads) }
-        return try stepped(try ScalingPlan(conversion), nil) { scaling in
-            CPUScaler(scaling, threads: threads)
+        let plan = try ScalingPlan(conversion)
+        return try stepped(plan, nil) { scaling in
+            CPUScaler(scaling, isLast: plan.after == nil, threads: threads)
         } converting: { conversion throws(SessionError) in
             try CPUConverter(conversion, threads: threads)
         }

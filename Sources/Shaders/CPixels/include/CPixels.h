@@ -235,13 +235,14 @@ typedef struct {
     bool dithers;
     bool divides;    ///< four components: the first three are divided by the fourth, 0…1, before they are rescaled
     bool clips;      ///< four components: the first three are at most the fourth
+    bool exact;      ///< all sums in fp32: a conversion follows, which may make more of a code's difference
     int x, y;        ///< the target's first position, for the pattern of dithering
 } hwd_scaling;
 
 /// Scales a plane on up to `threads` threads; returns false when memory runs out.
 ///
-/// Sums are computed in fp32, down first; those of bytes and words whose width becomes a half in integers, across first.
-/// Their errors are below a fifth of a code. All positions of the axes must be in the source.
+/// Sums are computed in fp32, down first; those of bytes and words whose width becomes a half in integers, across first,
+/// unless they must be exact. Their errors are below a fifth of a code. All positions of the axes must be in the source.
 bool hwd_scale(const hwd_scaling *plan, hwd_plane source, hwd_mutable_plane target, int threads);
 
 /// PQ codes of 12 bits.

@@ -10,14 +10,17 @@ final class CPUScaler: PixelConverter {
     var isCPU: Bool { true }
 
     private let scaling: Scaling
+    private let isLast: Bool
     private let threads: Int32
     private let parts: [(part: ScaledPart, across: AxisTable, down: AxisTable)]
 
     /// Computes the taps.
     ///
-    /// - Parameter threads: at most; nil is one per processor.
-    init(_ scaling: Scaling, threads: Int? = nil) {
-        self.scaling = scaling
+    /// - Parameters:
+    ///   - isLast: whether no conversion follows, in which a code's difference may become a larger one.
+    ///   - threads: at most; nil is one per processor.
+    init(_ scaling: Scaling, isLast: Bool, threads: Int? = nil) {
+        (self.scaling, self.isLast) = (scaling, isLast)
         let count = CPUConverter.threads(threads)
         self.threads = Int32(clamping: count)
         device = CPUConverter.label(threads: count)
@@ -42,6 +45,7 @@ final class CPUScaler: PixelConverter {
         if scaling.needsFill { fill(target) }
         for (part, across, down) in parts {
             var plan = hwd_scaling(scaling, part)
+            plan.exact = !isLast
             let size = scaling.target.format.bytesPerSample
             let (from, to) = (source[part.sourcePlane], target[part.targetPlane])
             let offset = Int(plan.y) * to.stride + Int(plan.x) * part.targetChannels * size
