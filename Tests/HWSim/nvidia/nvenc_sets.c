@@ -94,7 +94,9 @@ static bool make_rate(struct session *session) {
     switch ((int)from->rateControlMode) {
         case NV_ENC_PARAMS_RC_CONSTQP: break;
         case NV_ENC_PARAMS_RC_VBR:
+#if NVENCAPI_MAJOR_VERSION < 12
         case NV_ENC_PARAMS_RC_VBR_HQ:
+#endif
             if (from->targetQuality) {
                 mode = from->maxBitRate ? VA_RC_QVBR : VA_RC_ICQ;
                 firmware.target = from->maxBitRate;
@@ -104,8 +106,10 @@ static bool make_rate(struct session *session) {
             }
             break;
         case NV_ENC_PARAMS_RC_CBR:
+#if NVENCAPI_MAJOR_VERSION < 12
         case NV_ENC_PARAMS_RC_CBR_HQ:
         case NV_ENC_PARAMS_RC_CBR_LOWDELAY_HQ:
+#endif
             mode = VA_RC_CBR;
             firmware.is_constant = true;
             break;
