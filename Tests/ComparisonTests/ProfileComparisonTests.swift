@@ -21,7 +21,7 @@ import Testing
         // The first picture has one, or only later pictures have.
         for input in [first, nil] {
             let lost = try #require(FactComparison.profile(input, nil, varies: true))
-            #expect(lost.name == "profile" && lost.verdict == .lost && !lost.isFault)
+            #expect(lost.name == "icc" && lost.verdict == .lost && !lost.isFault)
             #expect(lost.sentence == "the output has no ICC profile")
         }
         // What is not lost needs no reason.

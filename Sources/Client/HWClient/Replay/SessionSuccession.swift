@@ -68,9 +68,9 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         daemon.sessionCount.add(1, ordering: .relaxed)
     }
 
-    deinit { leavePlace() }
+    deinit { stopCounting() }
 
-    private func leavePlace() {
+    private func stopCounting() {
         if case .ended = state { return }
         daemon.sessionCount.subtract(1, ordering: .relaxed)
     }
@@ -177,7 +177,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     /// Ends the session at once.
     func end() {
-        leavePlace()
+        stopCounting()
         state = .ended
         client.invalidate()
     }
