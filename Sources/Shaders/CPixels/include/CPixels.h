@@ -220,7 +220,7 @@ typedef struct {
     const float *weights;  ///< `taps` for each position
     // hwd_scale finds these.
     int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart
-    int bits;              ///< below 1 of weights as integers of 16 bits; 0: no integers
+    int bits;              ///< fractional bits of the weights as 16-bit integers; 0: they do not fit
 } hwd_axis;
 
 /// Scaling of a plane's components; each value becomes `factor · value + offset` within its limits.
