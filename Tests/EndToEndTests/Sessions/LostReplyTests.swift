@@ -64,7 +64,7 @@ extension EndToEnd {
             #expect(error?.reason.contains("without a reply") == true && calls == 3)
         }
 
-        @Test("Where an older daemon has replaced the one that was asked, the call leaves out what only that one knew")
+        @Test("An older daemon that replaced the one that was asked is called without what it does not know")
         func olderDaemon() throws {
             let folder = try Scratch()
             let listener = try UnixSocket.listen(path: folder.path("socket"))
