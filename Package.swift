@@ -17,7 +17,7 @@ let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 
 /// Optimizes loops over samples in debug builds, too.
 ///
-/// SwiftPM refuses such flags in what an app depends on, so no target that HWClient or HWImages needs may have them.
+/// SwiftPM refuses such flags in what an app depends on, so no target that a library product needs may have them.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 let optimizedSwift: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
@@ -100,7 +100,7 @@ let package = Package(
 
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/Base/CLinux"),
-        .target(name: "CHWDCopies", path: "Sources/Client/HWClient/Replay/CCopies", cSettings: optimized),
+        .target(name: "CHWDCopies", path: "Sources/Client/HWClient/Replay/CCopies"),
         .target(
             name: "HWDSystem", dependencies: ["CHWDLinux"], path: "Sources/Base/System", swiftSettings: common),
         // Replaces functions of the C library; only programs that code with libx265 may have it.

@@ -35,7 +35,7 @@ from figures import FIGURES, documented_machine, machine
 ONLY = [name for name in os.environ.get("BENCH_ONLY", "").split(",") if name]
 WRITE = os.environ.get("WRITE", "") not in ("", "0")
 CRF = "28"
-# More than x265's medium looks ahead, so that most pictures are coded as in a long clip.
+# More than x265's medium looks ahead, so that most pictures are coded as in a long clip; a quick run has fewer.
 LEAST_FRAMES = 40
 # Frames of a run of ffmpeg's filters.
 FILTERED = 5 if QUICK else 20
@@ -54,7 +54,7 @@ def vcl_digest(path):
 
 
 def frames_for(ours, probe_frames):
-    """The number of frames for a run of RUN, or more frames than x265 looks ahead."""
+    """The number of frames for a run of RUN seconds, at least `short(LEAST_FRAMES)`."""
     seconds = timed(ours)[0]
     return max(short(LEAST_FRAMES), int(probe_frames * RUN / seconds * 1.1))
 
@@ -374,7 +374,7 @@ def main():
     with open(os.path.join(ROOT, "Benchmarks/results/latest.md"), "w") as file:
         file.write(text)
     print(text)
-    print("\n".join(FIGURES.compared(parts, judges=not QUICK)))
+    print("\n".join(FIGURES.compared(parts, is_quick=QUICK)))
     if differences := FIGURES.differences(parts):
         sys.exit("\n".join(differences))
     if WRITE:

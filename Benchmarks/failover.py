@@ -7,7 +7,8 @@ from figures import FIGURES
 
 # Frames, or packets, of a run; the simulated driver is slow.
 FRAMES = {"": short(600), "-spared": short(600), "-hardware": short(240), "-packets": short(1200)}
-NAMES = {"": "x265 ultrafast", "-spared": "x265 ultrafast, in slots that the app spares", "-hardware": "simulated hardware, VerifyOutput=sampled", "-packets": "decoding in software"}
+NAMES = {"": "x265 ultrafast", "-spared": "x265 ultrafast, in slots that the app spares",
+         "-hardware": "simulated hardware, VerifyOutput=sampled", "-packets": "decoding in software"}
 DEATHS = short(60)
 MAX_TIME = 1.015
 

@@ -120,10 +120,10 @@ class Figures:
         return unknown + [f"not measured: {name}" for name, line in self.lines.items()
                           if line.part in parts and name not in self.found and not self._reason(name)]
 
-    def compared(self, parts, judges=True):
+    def compared(self, parts, is_quick=False):
         """Lines about what became worse than the rounds' differences explain, what misses its goal, and what was left out.
 
-        A quick run's figures are not judged: its clips are so short that a program's start weighs more.
+        A quick run's figures are not compared: its rounds are few and its clips short, so that figures vary more.
         """
         worse, missed, skipped, new = [], [], [], 0
         for name, line in self.lines.items():
@@ -141,7 +141,7 @@ class Figures:
                 worse.append(f"worse: {name} over {line.peer}: {now}, was {was}")
             if line.limit() is not None and one.median > line.limit():
                 missed.append(f"goal missed: {name} over {line.peer}: {one.median:.3g}, goal {line.goal}")
-        if not judges:
+        if is_quick:
             return skipped + [f"{len(self.found)} figures of a quick run, which are not compared; {len(skipped)} left out."]
         known = sum(name in self.lines for name in self.found)
         return worse + missed + skipped + [f"{known} figures: {known - new} compared with docs/performance.md, {len(worse)} worse; "

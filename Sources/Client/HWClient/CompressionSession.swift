@@ -27,7 +27,7 @@ public final class CompressionSession {
         case completed
     }
 
-    private let replay: CompressionReplay
+    let replay: CompressionReplay
 
     /// Creates a session; returns when the daemon has chosen its encoder.
     ///

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef INLINE
-#define INLINE static inline __attribute__((always_inline))
-#endif
-
 /// Sums over columns of four rows, or over blocks of 4x4 samples; those of 64 samples of 12 bits stay below 2^31, and
 /// those of longer samples wrap.
 typedef struct {
@@ -104,7 +100,6 @@ INLINE uint32_t *place_sums(sums *own, uint32_t *memory, int count) {
     return memory + 4 * (size_t)count;
 }
 
-hwd_compared COMPARED;
 bool COMPARED(const hwd_samples *a, const hwd_samples *b, int width, int height, double peak, hwd_difference *found) {
     const int blocks = width / 4;
     const size_t column_bytes = 4 * (size_t)width * sizeof(uint32_t);
@@ -169,7 +164,6 @@ INLINE void add_samples(const hwd_samples *samples, int row, int x, int count, u
     }
 }
 
-hwd_means MEANS;
 void MEANS(const hwd_samples *samples, int width, int height, int columns, int rows, float *means) {
     for (int row = 0; row < rows; row++) {
         const int top = (int)((int64_t)height * row / rows), bottom = (int)((int64_t)height * (row + 1) / rows);

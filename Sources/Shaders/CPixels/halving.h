@@ -34,7 +34,7 @@ INLINE vi load_ints(const int32_t *at) {
     return x;
 }
 
-/// Whether a plane is scaled here. Others become half floats, or values that a division makes larger than the sums' errors.
+/// Whether a plane is scaled here. Half floats and colors divided by alpha need more precision.
 static bool is_halved(const hwd_scaling *plan) {
     const hwd_axis *across = &plan->across;
     const bool is_usual = plan->components == plan->source.channels || (plan->components == 1 && plan->source.channels == 2);

@@ -45,7 +45,7 @@ static void find_equal(hwd_axis *axis) {
     while (axis->end < axis->count && continues(axis, axis->end, middle, axis->step)) axis->end++;
 }
 
-/// Finds how many bits of weights as integers halving.h can use: sums of two axes must fit.
+/// Finds how many fractional bits the weights can have as 16-bit integers, in halving.h: sums of two axes must fit.
 static void find_bits(hwd_axis *axis) {
     float largest = 0, most = 0;
     for (int i = 0; i < axis->count; i++) {

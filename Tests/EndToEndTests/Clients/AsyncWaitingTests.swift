@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import HWClient
 import HWDModel
 import HWDTransport
 import HWDWire
 import Testing
+
+@testable import HWClient
+
+extension AsyncCompressionSession {
+    /// Whether the session has memory for copies of frames.
+    fileprivate var hasCopies: Bool { session.replay.copies?.pool != nil }
+}
 
 extension EndToEnd {
     /// How HWClient's sessions for tasks wait, and how waits end.
@@ -86,6 +92,7 @@ extension EndToEnd {
             }
             try await session.finish()
             let coded = try await packets.value
+            #expect(await !session.hasCopies, "frames were copied")
             #expect(coded.map(\.pts).sorted() == Array(0..<60))
             let times = coded.map(\.dts)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
-import HWClient
 import HWDModel
 import HWDTransport
 import HWDWire
 import Testing
+
+@testable import HWClient
 
 private typealias Failover = EndToEndFaults.Failover
 
@@ -170,11 +171,12 @@ extension EndToEndFaults.Failover.EveryPosition {
         try #require(encoder.session.created.usingHardware)
         let grey = [UInt8](repeating: 0x80, count: FrameLayout.packed(.p010, width: width, height: height).size)
         var notice = ""
-        for _ in 0..<48 where !notice.contains("more frames than are kept") {
+        for _ in 0..<48 where encoder.session.replay.copies != nil {
             try encoder.encode(grey)
             notice = try encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
         }
         #expect(notice.contains("the encoder holds more frames than are kept"), "\(notice)")
+        #expect(encoder.session.replay.copies == nil, "memory for copies is kept after the last one was sent")
         #expect(!encoder.session.created.usingHardware && encoder.session.restartCount == 2)
         kill(try faulty.server.session(encoder.id).pid, SIGKILL)
         let error = sessionError { try encoder.finish() }

@@ -47,7 +47,7 @@ extension EndToEndFaults {
             let refused = #expect(throws: ClientError.self) { try encoder(server, Self.required) }
             #expect(refused?.reason.contains("MaxHardwareSessions") == true, "\(String(describing: refused))")
 
-            // A place that is free again is the next session's.
+            // A slot that is free again is the next session's.
             let frame = [UInt8](repeating: 90, count: 128 * 128 * 3 / 2)
             for encoder in [first, third] {
                 try encoder.encode(frame)

@@ -64,6 +64,53 @@ extension EndToEnd {
             #expect(error?.reason.contains("without a reply") == true && calls == 3)
         }
 
+        @Test("An older daemon that replaced the one that was asked is called without what it does not know")
+        func olderDaemon() throws {
+            let folder = try Scratch()
+            let listener = try UnixSocket.listen(path: folder.path("socket"))
+            let number = listener.rawValue
+            let limits = GetFeatures.Limits(
+                maxCallBytes: 1, maxPayloadBytes: 1, maxFileDescriptors: 1, maxPacketBytes: 1, timestampBound: 1,
+                maxDimension: 1)
+            let answers = [
+                try VarlinkReply.encode(GetFeatures.Reply(features: ["frame-counts"], limits: limits)),
+                VarlinkReply.encode(VarlinkError.invalidParameter("frames")),
+                try VarlinkReply.encode(GetFeatures.Reply(features: [], limits: limits)),
+                VarlinkReply.encode(VarlinkError(SessionError(.parameter, "this is the answer"))),
+            ]
+            let calls = Guarded<[String]>([])
+            let thread = try Thread.spawn(name: "server") {
+                for answer in answers {
+                    let hasAnswered = eventually {
+                        guard let connection = try? UnixSocket.accept(number) else { return false }
+                        var bytes = [UInt8](repeating: 0, count: 4096)
+                        var count = 0
+                        _ = eventually {
+                            count = recv(connection.rawValue, &bytes, bytes.count, 0)
+                            return count > 0
+                        }
+                        let call = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+                        calls.change { $0.append(call) }
+                        try? VarlinkConnection.send(
+                            answer, to: connection.rawValue, deadline: MonotonicTime.now + hangLimit)
+                        return true
+                    }
+                    guard hasAnswered else { return Issue.record("only \(calls.value) came") }
+                }
+            }
+            // Only sessions that convert frames have a count.
+            var parameters = CreateCompressionSession.Parameters(
+                width: 64, height: 64, pixelFormat: .bgra8, timeBase: Rational(1))
+            parameters.frames = 7
+            let daemon = Daemon(address: folder.path("socket"))
+            let error = #expect(throws: ClientError.self) { try CompressionSession(daemon, parameters) }
+            thread.join()
+            #expect(error?.reason == "this is the answer")
+            let seen = calls.value
+            try #require(seen.count == 4)
+            #expect(seen[1].contains("\"frames\"") && !seen[3].contains("\"frames\""), "\(seen)")
+        }
+
         @Test("What the daemon's protocol offers is asked once")
         func features() throws {
             let folder = try Scratch()

@@ -20,15 +20,15 @@ struct SessionAdmissionTests {
 
     private func freeSlot() { _ = parts.table.finishAdopted(BrokerParts.result(session, BrokerParts.closed)) }
 
-    @Test func aPlaceIsFreeWhenTheSessionEnds() throws {
+    @Test func aSlotIsFreeWhenTheSessionEnds() throws {
         let request = try parts.request()
         let refusal = #expect(throws: Refusal.self) { try parts.admission.check(request) }
         #expect(refusal?.cause == .maxSessions)
         freeSlot()
-        let (memory, slots) = try parts.admission.check(request)
+        let (memory, registry) = try parts.admission.check(request)
         #expect(memory.initial > 0)
         // Nothing is taken before a process has started.
-        #expect(slots.running.isEmpty && parts.table.registry.running.isEmpty)
+        #expect(registry.running.isEmpty && parts.table.registry.running.isEmpty)
     }
 
     @Test func aStoppingDaemonHasNone() throws {
@@ -51,7 +51,7 @@ struct SessionAdmissionTests {
         #expect(!parts.admission.wait(try parts.request(changes), because: other, parts.context.logger))
     }
 
-    @Test func theFirstCallStartsWhenAPlaceIsFree() throws {
+    @Test func theFirstCallStartsWhenASlotIsFree() throws {
         var started: [Duration] = []
         var refused = 0
         parts.admission.start = { started.append($0.call.maxWait) }

@@ -65,9 +65,9 @@ struct SessionTableTests {
         let before = table.registry
         var taken = before
         taken.add(.small("a", uid: 1))
-        table.setSlots(taken)
+        table.setRegistry(taken)
         #expect(table.registry.running.count == 1)
-        table.setSlots(before)
+        table.setRegistry(before)
         #expect(table.registry.running.isEmpty)
     }
 

@@ -19,7 +19,7 @@ struct UpgradeControllerTests {
         func drain() { events.append("drain") }
         func endSessions() { events.append("endSessions") }
         func refuseWaiting() { events.append("refuseWaiting") }
-        func placesAreFree() { events.append("placesAreFree") }
+        func slotsAreFree() { events.append("slotsAreFree") }
         func reportStatus() { events.append("reportStatus") }
         func endIfDrained() { events.append("endIfDrained") }
     }
@@ -48,17 +48,17 @@ struct UpgradeControllerTests {
         upgrades.adopt([ended])
         #expect(parts.table.adopted.keys.sorted() == ["b"] && parts.table.registry.running.count == 1)
         #expect(try parts.table.registry.entry("a", for: 1, now: .now) == .ended(BrokerParts.closed))
-        #expect(host.events == ["placesAreFree"])
+        #expect(host.events == ["slotsAreFree"])
         // The same result again is no news.
         upgrades.adopt([ended])
-        #expect(host.events == ["placesAreFree"])
+        #expect(host.events == ["slotsAreFree"])
     }
 
     @Test func mayContinueAfterTheirDaemonHasEnded() throws {
         upgrades.adopt([handed("a")])
         upgrades.predecessorEnded()
         #expect(parts.table.adopted.isEmpty && !upgrades.hasPredecessor)
-        #expect(host.events == ["placesAreFree", "reportStatus", "endIfDrained"])
+        #expect(host.events == ["slotsAreFree", "reportStatus", "endIfDrained"])
         let past = try parts.table.registry.resume("a", uid: 1, kind: .compression, now: .now)
         #expect(past.map(\.cause) == [.vanished])
     }

@@ -135,7 +135,7 @@ int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capaci
 }
 
 int hwd_byte_stream(const hwd_event *event, uint8_t **bytes, size_t *size) {
-    if (!event || !bytes || !size) return hwdi_fail(-EINVAL, "hwd_byte_stream needs an event and places for the bytes and their size");
+    if (!event || !bytes || !size) return hwdi_fail(-EINVAL, "hwd_byte_stream needs an event, and pointers to the bytes and their size");
     *bytes = NULL;
     *size = 0;
     const bool is_format = event->type == HWD_EVENT_FORMAT;

@@ -150,7 +150,7 @@ static void await(hwd_video_output *of, int64_t deadline) {
     poll(on, 2, left < MOST_WAIT ? left : MOST_WAIT);
 }
 
-static held_frame *free_place(hwd_video_output *of) {
+static held_frame *unused_frame(hwd_video_output *of) {
     for (int i = 0; i < MAX_HELD_FRAMES; i++)
         if (of->held[i].id == 0) return &of->held[i];
     return NULL;
@@ -179,7 +179,7 @@ int hwd_output_copy_frame(hwd_video_output *output, int64_t host, int wait_ms, h
     if (!output || !frame || frame->size < sizeof frame->size) return hwdi_fail(-EINVAL, "an output or a frame is missing");
     bool converts = output->config.target.pixel_format != 0;
     int64_t deadline = wait_ms < 0 ? INT64_MAX : hwdi_deadline(wait_ms, 0);
-    held_frame *held = free_place(output);
+    held_frame *held = unused_frame(output);
     if (!held) return hwdi_fail(-EAGAIN, "%d frames are held: release some", MAX_HELD_FRAMES);
     host = within(host);
     for (;;) {

@@ -59,7 +59,7 @@ public actor AsyncCompressionSession: AsyncSession {
     /// The record (ISO/IEC 14496-15, 8.3.3.1) of the packets that come next; nil before `prepare` and the first packet.
     public private(set) var formatDescription: [UInt8]?
 
-    private let session: CompressionSession
+    let session: CompressionSession
     private var buffers: BufferSource
     private var pools = RegisteredPools()
     private var framesInFlight: [UInt64: PixelBuffer] = [:]

@@ -35,7 +35,9 @@ struct BufferSource {
             pool = existing
         } else {
             do throws(SystemError) {
-                let count = max(1, min(Self.maxCount + keptCount, Self.maxBytes / max(1, size)))
+                // A daemon may claim any number of frames that the session keeps.
+                let wanted = Self.maxCount + min(keptCount, Self.maxBytes)
+                let count = max(1, min(wanted, Self.maxBytes / max(1, size)))
                 pool = try FramePool(slotSize: size, slotCount: count)
             } catch { throw ClientError(error, whileDoing: "no memory for frames") }
             self.pool = pool

@@ -116,6 +116,7 @@ extension CompressionReplay {
         for number in log.keptNumbers { returnFrame(number) }
         for arrival in gate.release() { deliver(arrival) }
         giveFormat()
+        freeCopies()
     }
 
     private func arrived(_ packet: CompressionSession.ReceivedPacket) throws(ClientError) {

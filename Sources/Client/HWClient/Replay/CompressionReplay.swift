@@ -173,6 +173,12 @@ final class CompressionReplay: Replay {
             }
             log.didSend()
         }
+        freeCopies()
+    }
+
+    /// Frees the memory for copies where no process is sent one any more.
+    func freeCopies() {
+        if !canRepeat, log.isSent { copies = nil }
     }
 
     private func send(_ frame: FrameLog.Frame, _ number: UInt64) throws(ClientError) {

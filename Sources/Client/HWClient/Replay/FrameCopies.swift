@@ -7,7 +7,7 @@ internal import HWDTransport
 ///
 /// A copy is in memory of this process alone until another process is sent it: that memory has huge pages, while a page of
 /// shared memory takes several times as long to allocate as to fill. From the first failure on, frames are copied into shared
-/// memory, so that no more than twice the memory is used.
+/// memory, and those that another process is sent are moved there.
 final class FrameCopies {
     /// Where a frame was copied.
     struct Copy {
@@ -112,6 +112,7 @@ final class FrameCopies {
         guard unshared.contains(copy.slot.index), let own, let target = pool?.bytes(of: copy.slot).baseAddress
         else { return }
         chwd_copy_rows(target, frameSize, own.base + copy.slot.offset, frameSize, frameSize, 1)
+        own.freePages(at: copy.slot.offset, size: pool?.slotSize ?? 0)
         forget(copy)
     }
 

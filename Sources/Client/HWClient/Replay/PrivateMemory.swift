@@ -23,5 +23,13 @@ final class PrivateMemory {
         if usesHugePages { _ = madvise(base, size, MADV_HUGEPAGE) }
     }
 
+    /// Gives back the whole pages of a part that begins with a page; their bytes are 0 from now on.
+    func freePages(at offset: Int, size: Int) {
+        let pageSize = sysconf(Int32(_SC_PAGESIZE))
+        guard pageSize > 0, offset % pageSize == 0 else { return }
+        // The kernel would round up, to a page that has other bytes.
+        _ = madvise(base + offset, size / pageSize * pageSize, MADV_DONTNEED)
+    }
+
     deinit { munmap(mapping.baseAddress, mapping.count) }
 }

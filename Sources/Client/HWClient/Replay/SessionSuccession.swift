@@ -68,9 +68,9 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         daemon.sessionCount.add(1, ordering: .relaxed)
     }
 
-    deinit { leavePlace() }
+    deinit { stopCounting() }
 
-    private func leavePlace() {
+    private func stopCounting() {
         if case .ended = state { return }
         daemon.sessionCount.subtract(1, ordering: .relaxed)
     }
@@ -93,7 +93,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
         // Older daemons refuse members that they do not know.
         if !parameters.mayConvert || parameters.frames == 0 { parameters.frames = nil }
         if parameters.frames != nil, !daemon.offers("frame-counts") { parameters.frames = nil }
-        let hasQueue = wait > .zero && daemon.offers("waiting-sessions")
+        var hasQueue = wait > .zero && daemon.offers("waiting-sessions")
         while true {
             if wait > .zero {
                 parameters.maxWaitMs = hasQueue ? max(1, Int(end.rest / .milliseconds(1))) : nil
@@ -113,6 +113,13 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
             } catch {
                 // A daemon of another version may have replaced the one that was asked.
                 daemon.forgetFeatures()
+                if error.code == .session(.parameter) {
+                    let lacksCounts = parameters.frames != nil && !daemon.offers("frame-counts")
+                    let lacksQueue = hasQueue && !daemon.offers("waiting-sessions")
+                    if lacksCounts { parameters.frames = nil }
+                    if lacksQueue { hasQueue = false }
+                    if lacksCounts || lacksQueue { continue }
+                }
                 do throws(ClientError) { try daemon.policy.pause(after: error, until: end) } catch {
                     let mayHelp = isFirst && hasOthers && daemon.policy.beginsAgain
                     throw mayHelp && error.exitStatus == .tryLater ? error.with(.slots) : error
@@ -177,7 +184,7 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     /// Ends the session at once.
     func end() {
-        leavePlace()
+        stopCounting()
         state = .ended
         client.invalidate()
     }

@@ -62,7 +62,7 @@ final class Broker {
         supervisor.hasStarted = { [weak self] in self?.reportStatus() }
         supervisor.hasEnded = { [weak self] in
             self?.upgrades.reportResult()
-            self?.placesAreFree()
+            self?.slotsAreFree()
             self?.endIfDrained()
         }
         signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
@@ -176,7 +176,7 @@ extension Broker: UpgradeHost {
         admission.refuseAll()
     }
 
-    func placesAreFree() {
+    func slotsAreFree() {
         reportStatus()
         admission.serve()
     }

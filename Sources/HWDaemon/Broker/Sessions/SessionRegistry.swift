@@ -169,8 +169,8 @@ struct SessionRegistry {
         ended.isReserved && now < ended.at + .seconds(RestartPolicy.reservationSeconds)
     }
 
-    /// Gives up the user's reservations, the oldest first, as long as another session, of `memory` bytes, is not admitted: places
-    /// are the user's to spend.
+    /// Gives up the user's reservations, the oldest first, as long as another session, of `memory` bytes, is not admitted: the
+    /// user decides what the slots are used for.
     mutating func makeRoom(uid: UInt32, memory: UInt64 = 0, now: MonotonicTime) {
         while let oldest = ended.firstIndex(where: { $0.uid == uid && isReserved($0, now) }) {
             do throws(Refusal) { return try admit(uid: uid, memory: memory, now: now) } catch {

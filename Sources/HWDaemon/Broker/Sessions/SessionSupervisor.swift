@@ -116,8 +116,8 @@ final class SessionSupervisor {
         _ request: CreateRequest, _ id: String, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let (call, restart, before) = (request.call, request.restart, table.registry)
-        let (memory, slots) = try admission.check(request)
-        table.setSlots(slots)
+        let (memory, registry) = try admission.check(request)
+        table.setRegistry(registry)
         var start = workerStart(id, call, request.snapshot, memory)
         if let restart { start.failures += restart.avoiding }
         start.realTime = table.decideRealTime(call, uid: request.connection.peer.uid)
@@ -132,7 +132,7 @@ final class SessionSupervisor {
                 connection: request.connection.fileDescriptor, log)
         } catch {
             // Nothing has started, so no slot is returned.
-            table.setSlots(before)
+            table.setRegistry(before)
             throw error
         }
         var session = SessionRegistry.Running(

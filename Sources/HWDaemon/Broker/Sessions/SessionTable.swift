@@ -40,7 +40,7 @@ final class SessionTable {
 
     /// Replaces the registry: by the one that `SessionAdmission.check` returned, or, where the session's process did not start, by
     /// the one before.
-    func setSlots(_ registry: SessionRegistry) { self.registry = registry }
+    func setRegistry(_ registry: SessionRegistry) { self.registry = registry }
 
     /// Adds a session that has started, or that another process serves from now on.
     func add(_ session: SessionRegistry.Running, servedBy worker: SessionWorker) {

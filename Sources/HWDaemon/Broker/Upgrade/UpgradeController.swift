@@ -24,7 +24,7 @@ protocol UpgradeHost: AnyObject {
     /// Refuses what waits, because this daemon has been relieved for too long.
     func refuseWaiting()
     /// Called when sessions of the daemon before have ended.
-    func placesAreFree()
+    func slotsAreFree()
     func reportStatus()
     func endIfDrained()
 }
@@ -274,7 +274,7 @@ final class UpgradeController {
         context.metrics.sessionEnded(result.session, result.end, work)
         table.reply(result.end, toThoseWaitingFor: result.session.id)
         reportResult()
-        host.placesAreFree()
+        host.slotsAreFree()
     }
 
     /// Handles the end of the daemon before; sessions that it has not reported as ended may continue without it.

@@ -100,14 +100,24 @@ struct FactComparison {
     }
 
     private var profile: ReceiptItem? {
-        var item = bytes(.profile, "ICC profile", input.video.profile, output.video.profile)
-        if !isCopied, input.video.profileVaries { item?.expected = "not all of the pictures have it" }
+        Self.profile(
+            input.video.profile, output.video.profile, varies: input.video.profileVaries && !isCopied)
+    }
+
+    /// - Parameter varies: whether the input's pictures have several profiles, or some none, and are coded again.
+    static func profile(_ old: [UInt8]?, _ new: [UInt8]?, varies: Bool) -> ReceiptItem? {
+        var item = bytes(.profile, "ICC profile", old, new)
+        // Only later pictures have one.
+        if varies, old == nil, new == nil {
+            item = ReceiptItem(FileContent.profile.rawValue, .lost, "the output has no ICC profile")
+        }
+        if varies, item?.verdict == .lost { item?.expected = "not all of the pictures have it" }
         return item
     }
 
     private var projection: ReceiptItem? {
         let (old, new) = (Projection.contents(input.video.projection), Projection.contents(output.video.projection))
-        return bytes(
+        return Self.bytes(
             .projection, "projection (\(Self.types(old.isEmpty ? new : old)))",
             old.isEmpty ? nil : old.flatMap(\.bytes), new.isEmpty ? nil : new.flatMap(\.bytes))
     }
@@ -119,14 +129,16 @@ struct FactComparison {
                 .sorted { $0.type.rawValue < $1.type.rawValue }
         }
         let (old, new) = (found(input), found(output))
-        return bytes(
+        return Self.bytes(
             content, Self.types(old.isEmpty ? new : old), old.isEmpty ? nil : old.flatMap(\.bytes),
             new.isEmpty ? nil : new.flatMap(\.bytes))
     }
 
     private static func types(_ boxes: [Box]) -> String { boxes.map(\.type.description).joined(separator: ", ") }
 
-    private func bytes(_ content: FileContent, _ title: String, _ old: [UInt8]?, _ new: [UInt8]?) -> ReceiptItem? {
+    private static func bytes(
+        _ content: FileContent, _ title: String, _ old: [UInt8]?, _ new: [UInt8]?
+    ) -> ReceiptItem? {
         let name = content.rawValue
         switch (old, new) {
         case (nil, nil): return nil

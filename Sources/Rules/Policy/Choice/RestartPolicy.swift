@@ -42,7 +42,7 @@ public enum RestartPolicy {
         case giveUp(reason: String)
     }
 
-    /// Seconds for which a failed session's place is kept.
+    /// Seconds for which a failed session's slot stays reserved.
     public static let reservationSeconds = 10
     /// Milliseconds of the longest delay.
     static let maxDelay = 500

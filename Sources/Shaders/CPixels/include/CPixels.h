@@ -220,7 +220,7 @@ typedef struct {
     const float *weights;  ///< `taps` for each position
     // hwd_scale finds these.
     int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart
-    int bits;              ///< below 1 of weights as integers of 16 bits; 0: no integers
+    int bits;              ///< fractional bits of the weights as 16-bit integers; 0: they do not fit
 } hwd_axis;
 
 /// Scaling of a plane's components; each value becomes `factor · value + offset` within its limits.
@@ -241,8 +241,8 @@ typedef struct {
 
 /// Scales a plane on up to `threads` threads; returns false when memory runs out.
 ///
-/// Sums are computed in fp32, down first; those of bytes and words whose width becomes a half in integers, across first,
-/// unless they must be exact. Their errors are below a fifth of a code. All positions of the axes must be in the source.
+/// Sums are computed in fp32, down first; those of samples of 8 and 16 bits whose width halves in integers, horizontally first,
+/// unless they must be exact. Their errors are below 0.6 codes of 10 bits. All positions of the axes must be in the source.
 bool hwd_scale(const hwd_scaling *plan, hwd_plane source, hwd_mutable_plane target, int threads);
 
 /// PQ codes of 12 bits.
