@@ -188,7 +188,7 @@ final class CaptureRecorder: Sendable {
             follow: {
                 stopRequest.clear()
                 return isStopRequested.load(ordering: .acquiring)
-            }, stepped: timeline.step
+            }, stepped: timeline.step, ended: timeline.close
         ).cause
         let written = writer.finish()
         frames.settle(written.frames)
