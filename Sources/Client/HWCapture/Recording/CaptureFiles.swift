@@ -49,7 +49,9 @@ package struct CaptureFiles: CaptureOutput {
             guard isNumbered || number > 1 else { return path }
             let digits = String(number)
             let text = String(repeating: "0", count: max(0, 3 - digits.count)) + digits
-            return "\(path.dropLast(4))-\(text)\(path.suffix(4))"
+            let name = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+            let suffix = path[name...].lastIndex(of: ".") ?? path.endIndex
+            return "\(path[..<suffix])-\(text)\(path[suffix...])"
         }
     }
 
@@ -245,12 +247,15 @@ package struct CaptureFiles: CaptureOutput {
     }
 
     /// Creates the next file; numbers whose files exist are skipped, unless files are replaced.
+    ///
+    /// What follows a file that is not numbered replaces nothing: nobody has named it.
     private mutating func create() throws(MovieError) -> (String, MovieRecorder) {
         while true {
             number += 1
             let path = plan.name(number)
-            if plan.isNumbered || number > 1, !plan.replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
-            return (path, try MovieRecorder(path: path, replaces: plan.replaces))
+            let replaces = plan.replaces && (plan.isNumbered || number == 1)
+            if plan.isNumbered || number > 1, !replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
+            return (path, try MovieRecorder(path: path, replaces: replaces))
         }
     }
 
