@@ -15,7 +15,7 @@ struct CaptureSoundFeedTests {
         for time in times {
             // A tick has 20,833.3 ns.
             let clock = Int64(Self.origin) + time * 62_500 / 3
-            #expect(feed.send([1], duration: 1000, at: UInt64(clock)))
+            #expect(feed.send([1], duration: 1000, at: UInt64(clock), arrival: UInt64(clock)))
         }
     }
 
@@ -54,6 +54,18 @@ struct CaptureSoundFeedTests {
         feed.start()
         send((-2000...0).map { $0 * 1000 })
         #expect(written() == [-1000, 0])
+    }
+
+    /// 50 s behind, ten seconds ahead, and more than the ticks of 32 and of 64 bits.
+    @Test(arguments: [0, origin + 10_000_000_000, origin + 100_000_000_000_000, .max] as [UInt64])
+    func aTimeThatCannotBeTrueIsThatOfTheArrival(stated: UInt64) {
+        feed.start()
+        send([0, 1000])
+        let arrival = Self.origin + 2000 * 62_500 / 3
+        #expect(feed.send([1], duration: 1000, at: stated, arrival: arrival))
+        send([3000, 4000])
+        #expect(written() == [0, 1000, 2000, 3000, 4000])
+        #expect(feed.counts == CaptureSession.Sound(packets: 5, dropped: 0, silence: 0))
     }
 
     @Test func pausesAreLeftOut() {
