@@ -7,19 +7,25 @@ import Synchronization
 import Testing
 
 @Suite struct ReconnectingSourceTests {
-    /// Sends two frames as soon as it starts, and goes away or ends.
+    /// Sends two frames as soon as it starts, perhaps states another width, and goes away or ends.
     private final class Source: CaptureSource {
         let format: CaptureFormat
+        let newWidth: Int?
         let end: CaptureEnd
 
-        init(width: Int, _ end: CaptureEnd) {
+        init(width: Int, newWidth: Int? = nil, _ end: CaptureEnd) {
             format = CaptureFormat(.raw(pixelFormat: "NV12"), width: width, height: 64, rate: CaptureRate(30))
-            self.end = end
+            (self.newWidth, self.end) = (newWidth, end)
         }
 
         func start(_ sink: any CaptureSink) {
             for number in 1...2 as ClosedRange<UInt64> {
                 sink.frame([], at: UInt64(format.width) * 1000 + number, sequence: number)
+            }
+            if let newWidth {
+                var other = format
+                other.width = newWidth
+                sink.changed(other)
             }
             sink.ended(end)
         }
@@ -79,6 +85,20 @@ import Testing
             log.all() == [
                 "frame 64001", "frame 64002", "changed 128", "interrupted 64002 128001", "frame 128001",
                 "frame 128002", "ended ",
+            ])
+        source.stop()
+    }
+
+    @Test func oneThatComesBackAsItBeganStatesItsFormat() throws {
+        let source = try ReconnectingSource(
+            wait: 60_000_000_000,
+            open: open([Source(width: 64, newWidth: 128, .gone("away")), Source(width: 64, .finished)]))
+        let log = Log()
+        try source.start(log)
+        #expect(
+            log.all() == [
+                "frame 64001", "frame 64002", "changed 128", "changed 64", "interrupted 64002 64002",
+                "frame 64001", "frame 64002", "ended ",
             ])
         source.stop()
     }

@@ -75,7 +75,6 @@ package final class ReconnectingSource: CaptureSource {
     private func run(_ sink: any CaptureSink) {
         guard let epoll = try? Epoll(), (try? epoll.add(wake.fileDescriptor, token: 0, events: .readable)) != nil
         else { return sink.ended(.failed("a source that goes away cannot be waited for")) }
-        var known = format
         while !isStopped {
             _ = try? epoll.wait(until: nil)
             wake.clear()
@@ -92,10 +91,8 @@ package final class ReconnectingSource: CaptureSource {
                 if !isStopped { sink.ended(.gone("\(gone.reason), and was not back within \(seconds) s")) }
                 return
             }
-            if source.format != known {
-                known = source.format
-                sink.changed(known)
-            }
+            // The source before may have changed it.
+            sink.changed(source.format)
             state.withLock { $0.source = source }
             do {
                 try source.start(Relay(sink, self, since: gone.last))
