@@ -85,7 +85,11 @@ package final class CaptureJob {
         guard kind.comesBack else {
             throw CommandFailure(.usage, "--reconnect is for cameras and nodes, not for the source \(kind.name)")
         }
-        return try ReconnectingSource(wait: UInt64(wait)) { () throws(CommandFailure) in try kind.open(request) }
+        let source = try kind.open(request)
+        let again = try kind.again(request, source)
+        return try ReconnectingSource(source, wait: UInt64(wait)) { () throws(CommandFailure) in
+            try kind.open(again)
+        }
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.

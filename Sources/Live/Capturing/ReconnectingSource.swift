@@ -25,13 +25,14 @@ package final class ReconnectingSource: CaptureSource {
     /// Between two tries.
     private static let pause: Duration = .milliseconds(500)
 
-    /// Opens the source for the first time.
-    /// - Throws: why it cannot be opened.
+    /// - Parameters:
+    ///   - source: is open.
+    ///   - open: opens it again.
     package init(
-        wait: UInt64, open: @escaping @Sendable () throws(CommandFailure) -> any CaptureSource
+        _ source: any CaptureSource, wait: UInt64,
+        open: @escaping @Sendable () throws(CommandFailure) -> any CaptureSource
     ) throws(CommandFailure) {
         do throws(SystemError) { wake = try EventFD() } catch { throw CommandFailure(.software, "\(error)") }
-        let source = try open()
         (self.wait, self.open, format) = (wait, open, source.format)
         state = Mutex(State(source: source))
     }
