@@ -133,6 +133,19 @@ struct CaptureMarksTests {
         #expect(try Data(contentsOf: URL(filePath: folder.path + "/a-002.mov")) == Data([1]))
     }
 
+    @Test func aSizeWithoutRoomForAPacketReplacesNothing() throws {
+        let folder = try Folder()
+        #expect(FileManager.default.createFile(atPath: folder.path + "/a.mov", contents: Data([1])))
+        var plan = folder.plan("a.mov", isNumbered: false)
+        (plan.replaces, plan.maxSize) = (true, CaptureFiles.smallestSize + 1000)
+        var files = CaptureFiles(plan)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
+        #expect(try !files.append(frame(0, padding: 1000)))
+        try files.finish(soundEnd: nil)
+        #expect(files.reports.isEmpty && files.frames == 0)
+        #expect(try Data(contentsOf: URL(filePath: folder.path + "/a.mov")) == Data([1]))
+    }
+
     @Test func withoutMarksThereAreNoChapters() throws {
         let folder = try Folder()
         var files = CaptureFiles(folder.plan("a.mov", isNumbered: false))

@@ -292,6 +292,9 @@ package final class CaptureJob {
         failure = written.failure.map { CommandFailure($0) } ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
         guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
+            if failure == nil, case .maxSize = end {
+                throw CommandFailure(.usage, "--max-size has no room for the first frame: no file was written")
+            }
             let reason =
                 receipt.pauses.isEmpty ? "\(name) sent no frame" : "\(name) sent no frame outside of pauses"
             throw failure ?? CommandFailure(.noInput, "\(reason): no file was written")

@@ -183,7 +183,16 @@ package struct CaptureFiles: CaptureOutput {
         if isFull { return false }
         if packet.begins { try finishFile(soundEnd: samples(packet.time), until: packet.time) }
         let recorder: MovieRecorder
-        if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
+        if let current = self.recorder {
+            recorder = current
+        } else {
+            // One that has no room for a packet would replace a file for nothing.
+            if let maxSize = plan.maxSize, UInt64(packet.bytes.count) + space(for: 1) > maxSize {
+                isFull = true
+                return false
+            }
+            recorder = try begin(packet)
+        }
         if recorder.size != written { (written, pending) = (recorder.size, 0) }
         pending += UInt64(packet.bytes.count)
         if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
@@ -220,7 +229,11 @@ package struct CaptureFiles: CaptureOutput {
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once; both have chapters.
-    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + 2 * marks.size) }
+    private func space(for frames: Int) -> UInt64 { Self.smallestSize + UInt64(128 * frames + 2 * marks.size) }
+    private var overhead: UInt64 { space(for: (reports.last?.frames ?? 0) + 1) }
+
+    /// Bytes that a file has room for beside its packets.
+    package static let smallestSize: UInt64 = 96 << 10
 
     private mutating func begin(_ packet: Packet) throws(CaptureError) -> MovieRecorder {
         guard let configuration else {
