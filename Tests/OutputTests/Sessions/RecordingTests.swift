@@ -3,7 +3,6 @@ import Foundation
 import Glibc
 import HWCapture
 import HWClient
-import HWDBoxes
 import HWMovies
 import Synchronization
 import Testing
