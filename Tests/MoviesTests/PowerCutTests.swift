@@ -143,6 +143,27 @@ import Testing
             ])
     }
 
+    @Test("A fragment repeats few bytes of earlier chapters")
+    func repeatedChapters() throws {
+        let long = (0..<600).map {
+            MovieChapter(seconds: Double($0) / 100, title: "\($0) \(String(repeating: "é", count: 100))")
+        }
+        let scratch = try Scratch()
+        let path = scratch.file("long.mov")
+        let bytes = try Self.recording(scratch, long)
+        let plain = try Self.recording(try Scratch())
+        let fragments = Self.boxes(bytes).count { $0.type == "moof" }
+        // An entry has 9 bytes beside its title, and the list less than 64.
+        let once = long.reduce(0) { $0 + 9 + $1.title.utf8.count }
+        #expect(fragments > 8 && bytes.count - plain.count < once + fragments * (4096 + 64))
+        try Data(bytes).write(to: URL(filePath: path))
+        let repair = try MovieRepair(path: path)
+        let shown = long.filter { $0.seconds < repair.duration }
+        #expect(shown.count > 500)
+        #expect(
+            try Self.chapters(path) == shown.map { "\(Int(($0.seconds * 1000).rounded())) \($0.title)" })
+    }
+
     @Test("Damaged chapters are left out, and no packet is")
     func damagedChapters() throws {
         let scratch = try Scratch()
