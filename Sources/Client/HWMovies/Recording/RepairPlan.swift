@@ -110,7 +110,10 @@ struct RepairPlan {
             let bytes = try source.read(position..<min(source.length, position + step + overlap))
             var place = 0
             while place + 12 <= bytes.count {
-                if bytes[place] == 0x6D, bytes.fourCC(at: place) == "moof", bytes.fourCC(at: place + 8) == "mfhd" {
+                // Any title may have the names: the size is that of `mfhd`.
+                if bytes[place] == 0x6D, bytes.fourCC(at: place) == "moof", bytes.fourCC(at: place + 8) == "mfhd",
+                    bytes.bigEndian(at: place + 4, 4) == 16
+                {
                     return true
                 }
                 place += 1
