@@ -283,6 +283,7 @@ package struct CaptureFiles: CaptureOutput {
 
     /// Writes the packets so far, where none may come for a while.
     package mutating func flush() throws(CaptureError) {
+        if !waiting.isEmpty { _ = try release(isSoundLate: true) }
         guard let recorder else { return }
         do throws(MovieError) { try recorder.flush() } catch { throw CaptureError(error) }
         settle()
