@@ -18,7 +18,7 @@ package final class CaptureTimeline: Sendable {
     private let sound: (any RecordedSound)?
     private let state = Mutex(State())
 
-    /// Nanoseconds in which a frame and its sound are coded, whose true time is known after half a second.
+    /// Nanoseconds after which a frame and its sound are coded: sound is held for half a second until its true time is known.
     package static let codingTime: UInt64 = 750_000_000
 
     package init(_ queue: any PausableQueue, _ writer: CaptureWriter, _ sound: (any RecordedSound)?) {
