@@ -78,8 +78,11 @@ public final class CaptureSoundFeed: Sendable {
 }
 
 extension CaptureSoundFeed: RecordedSound {
-    package func start() {
-        state.withLock { state in
+    package func start() throws(CaptureError) {
+        try state.withLock { state throws(CaptureError) in
+            guard !state.isRunning else {
+                throw CaptureError(.format, "the feed of the sound is that of another recording, which has not ended")
+            }
             state = State()
             state.isRunning = true
         }

@@ -110,11 +110,9 @@ package final class CaptureLoop: Sendable {
     ) throws {
         try epoll.add(stream.wake.fileDescriptor, token: 1, events: .readable)
         if let session = stream.descriptor { try watch(session, isOpen: true) }
-        do {
-            try stream.prepare()
-            try sound?.start()
-            try source.start(stream.frames)
-        } catch {
+        try stream.prepare()
+        try sound?.start()
+        do { try source.start(stream.frames) } catch {
             source.stop()
             sound?.stop()
             throw error
