@@ -40,6 +40,8 @@ package final class CaptureTimeline: Sendable {
             sound?.pause(at: begin)
             // A pause may last, and what precedes it is not to be lost.
             state.flushTime = begin + Self.codingTime
+            // The last frame may have been repeated for the time before.
+            queue.wake.signal()
             return begin
         }
     }
@@ -51,6 +53,7 @@ package final class CaptureTimeline: Sendable {
             guard !state.isClosed, let end = queue.resume(at: MonotonicTime.now.nanoseconds) else { return nil }
             sound?.resume(at: end)
             state.flushTime = nil
+            queue.wake.signal()
             return end
         }
     }
