@@ -81,7 +81,7 @@ extension CaptureSoundFeed: RecordedSound {
     package func start() throws(CaptureError) {
         try state.withLock { state throws(CaptureError) in
             guard !state.isRunning else {
-                throw CaptureError(.format, "the feed of the sound is that of another recording, which has not ended")
+                throw CaptureError(.format, "another recording that has not ended has this feed of sound")
             }
             state = State()
             state.isRunning = true
