@@ -205,10 +205,8 @@ final class CaptureRecorder: Sendable {
         }
         var receipt = CaptureSession.Receipt(file, written, queue.counts, created, end)
         receipt.preset = created.usingHardware ? nil : settings.preset
-        receipt.restarts = frames.restartCount
-        receipt.newSizes = Array(frames.sizes.dropFirst())
-        (receipt.pauses, receipt.marks) = (timeline.pauses, timeline.marks)
-        receipt.sound = options.sound?.counts
+        (receipt.restarts, receipt.newSizes) = (frames.restartCount, Array(frames.sizes.dropFirst()))
+        (receipt.pauses, receipt.marks, receipt.sound) = (timeline.pauses, timeline.marks, options.sound?.counts)
         self.end(receipt, failure)
     }
 
