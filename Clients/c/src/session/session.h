@@ -260,7 +260,7 @@ static inline bool hwdi_lacks_worker(const hwd_session *session) { return sessio
 // Ends the session, or lets it continue in another process, because the worker can do no more.
 void hwdi_lose(hwd_session *session, int status, const char *reason);
 bool hwdi_may_continue(const hwd_session *session);
-// Continues in another process, or ends the session. Unlocks meanwhile.
+// Continues the session in another process, or ends it. Unlocks meanwhile.
 void hwdi_recover(hwd_session *session);
 // The daemon's answer about a session's end, which the caller frees; an error, or 0 while it runs.
 int hwdi_ask_result(const char *address, const char *session, int64_t deadline, char **reply, json *found);
