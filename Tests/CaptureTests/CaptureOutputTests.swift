@@ -202,7 +202,7 @@ struct CaptureRingTests {
         var generator = SeededGenerator(state: seed)
         let folder = try Folder()
         let duration = Int64.random(in: 90_000...400_000, using: &generator)
-        var ring = CaptureRing(duration: duration, greatestSize: 1 << 30, soundScale: nil)
+        var ring = CaptureRing(duration: duration, maxSize: 1 << 30, soundScale: nil)
         #expect(ring.content(until: 1) == nil)
         ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         // What precedes the first key frame cannot be decoded.
@@ -230,7 +230,7 @@ struct CaptureRingTests {
 
     @Test func bytesAreBounded() throws {
         let folder = try Folder()
-        var ring = CaptureRing(duration: 900_000, greatestSize: 200_000, soundScale: nil)
+        var ring = CaptureRing(duration: 900_000, maxSize: 200_000, soundScale: nil)
         ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<300 { ring.append(frame(number, isKey: number % 10 == 0, padding: 1000)) }
         #expect(ring.isShort)
@@ -244,7 +244,7 @@ struct CaptureRingTests {
     }
 
     @Test func soundAloneIsBounded() throws {
-        var ring = CaptureRing(duration: 90_000, greatestSize: 10_000, soundScale: 48_000)
+        var ring = CaptureRing(duration: 90_000, maxSize: 10_000, soundScale: 48_000)
         for number in 0..<Int64(1000) {
             ring.append(
                 sound: WrittenPacket(bytes: [UInt8](repeating: 0, count: 500), time: number * 1024, duration: 1024))
@@ -258,7 +258,7 @@ struct CaptureRingTests {
     /// A source that is copied changes them at any frame.
     @Test(arguments: [60, 75]) func parameterSetsAreThoseOfTheFrames(change: Int) throws {
         let folder = try Folder()
-        var ring = CaptureRing(duration: 180_000, greatestSize: 1 << 20, soundScale: nil)
+        var ring = CaptureRing(duration: 180_000, maxSize: 1 << 20, soundScale: nil)
         ring.configure(.hevc(CaptureFilesTests.configuration, color: nil))
         for number in 0..<90 {
             // A session that continues in another process states them again; these have another general level.

@@ -80,7 +80,7 @@ extension CaptureSession {
         /// Packets that were taken, and those that would have overlapped others or found no room.
         public var packets = 0
         public var dropped = 0
-        /// Seconds between packets that have none.
+        /// Seconds without sound between packets.
         public var silence = 0.0
     }
 
@@ -119,7 +119,7 @@ extension CaptureSession {
         /// Frames that were recorded once more, because the source sends only what changes; they are in `coded`.
         public var repeated: Int
         public var halvings: [Halving]
-        /// The sizes behind the first.
+        /// The sizes after the first.
         public var newSizes: [Size]
         public var pauses: [Pause]
         /// Chapters.

@@ -2,7 +2,7 @@
 public import HWDCoding
 public import HWDModel
 
-/// A decoder that is independent of the encoder under test.
+/// A library whose decoder is independent of the encoder under test: the reference decoder. It opens NVENC as well.
 public protocol ReferenceCodec {
     /// The library and its version.
     var name: String { get }

@@ -61,7 +61,7 @@ struct Verifier {
         }
     }
 
-    /// Verifies without a reference codec: conversions are compared with their formulas.
+    /// Verifies without a reference decoder: conversions are compared with their formulas.
     init(_ request: ProbeRequest, key: ProbeRecord.Key) {
         verification = request.verification
         self.key = key

@@ -78,7 +78,7 @@ package final class SoundTrack: @unchecked Sendable {
     package private(set) var duration: Int64 = 0
 
     /// The most sound that waits for the recorder's thread, in seconds; what is more becomes silence.
-    private static let greatestQueue = 60
+    private static let maxQueue = 60
     /// How long a source may send nothing before silence is written, in seconds.
     private static let maxLateness = 5.0
     /// How far silence stays behind the present, in seconds.
@@ -151,7 +151,7 @@ package final class SoundTrack: @unchecked Sendable {
         _ samples: UnsafeBufferPointer<Float>, at time: UInt64, isExact: Bool, arrival: UInt64
     ) {
         let count = samples.count / channels
-        guard count > 0, count <= sourceRate * Self.greatestQueue else { return }
+        guard count > 0, count <= sourceRate * Self.maxQueue else { return }
         let length = Int64(Double(count) / Double(sourceRate) * 1e9)
         let arrival = Int64(clamping: arrival)
         var end = Int64(clamping: time).addingReportingOverflow(length).partialValue
@@ -163,7 +163,7 @@ package final class SoundTrack: @unchecked Sendable {
         shared.withLock { shared in
             if !isPossible { shared.impossibleTimes += 1 }
             shared.lastArrival = arrival
-            let greatest = sourceRate * Self.greatestQueue
+            let greatest = sourceRate * Self.maxQueue
             if shared.begin == nil {
                 while shared.count + count > greatest, let first = shared.buffers.first {
                     shared.count -= first.samples.count / channels

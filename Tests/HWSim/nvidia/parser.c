@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libnvcuvid.so.1: the parser of HEVC byte streams, which asks its client what to decode where, and what to show when.
+// libnvcuvid.so.1: the parser of HEVC byte streams, which calls its client with what to decode where, and with what to show when.
 // A packet ends where a NAL unit ends.
 #include "nvidia/parser.h"
 

@@ -34,7 +34,7 @@ final class FrameCopies {
     /// More than x265 holds with most presets.
     private static let usualCount = 64
     /// A frame's bytes from which a session's copies fill several huge pages.
-    private static let leastSizeForHugePages = 256 << 10
+    private static let minSizeForHugePages = 256 << 10
 
     private let format: PixelFormat
     private let width: Int
@@ -67,7 +67,7 @@ final class FrameCopies {
         pool = made
         if !isSharing {
             own = PrivateMemory(
-                size: made.memory.size, usesHugePages: frameSize >= Self.leastSizeForHugePages)
+                size: made.memory.size, usesHugePages: frameSize >= Self.minSizeForHugePages)
         }
         return made
     }

@@ -102,16 +102,16 @@ final class DeepFrames: FrameOrder {
     ///
     /// - Parameter hasOffsets: whether the quantizers of blocks differ.
     private func fill(
-        _ picture: UnsafeMutablePointer<x265_picture>, _ member: DeepGroups.Picture, hasOffsets: Bool
+        _ picture: UnsafeMutablePointer<x265_picture>, _ entry: DeepGroups.Picture, hasOffsets: Bool
     ) {
         if hasOffsets {
-            groups.writeOffsets(of: member, to: offsets)
+            groups.writeOffsets(of: entry, to: offsets)
         } else {
             offsets.update(repeating: 0)
         }
         picture.pointee.quantOffsets = offsets.baseAddress
-        picture.pointee.analysisData.poc = UInt32(truncatingIfNeeded: member.number)
-        picture.pointee.analysisData.sliceType = UInt32(member.kind.x265Type)
+        picture.pointee.analysisData.poc = UInt32(truncatingIfNeeded: entry.number)
+        picture.pointee.analysisData.sliceType = UInt32(entry.kind.x265Type)
         picture.pointee.analysisData.saveParam = analysis
         picture.pointee.analysisData.wt = weights
     }

@@ -33,7 +33,7 @@ package struct CaptureRing: Sendable {
     /// Ticks that are kept at least, where the bytes are not too many.
     private let duration: Int64
     /// Bytes of packets at most.
-    private let greatestSize: Int
+    private let maxSize: Int
     private let soundScale: Int64
     private var groups: [Group] = []
     private var sound: [WrittenPacket] = []
@@ -55,8 +55,8 @@ package struct CaptureRing: Sendable {
     /// - Parameters:
     ///   - duration: in ticks.
     ///   - soundScale: ticks of sound a second.
-    package init(duration: Int64, greatestSize: Int, soundScale: UInt32?) {
-        (self.duration, self.greatestSize) = (duration, greatestSize)
+    package init(duration: Int64, maxSize: Int, soundScale: UInt32?) {
+        (self.duration, self.maxSize) = (duration, maxSize)
         self.soundScale = Int64(soundScale ?? CaptureFiles.timeScale)
     }
 
@@ -88,7 +88,7 @@ package struct CaptureRing: Sendable {
     package mutating func append(sound packet: WrittenPacket) {
         sound.append(packet)
         size += packet.bytes.count
-        guard size > greatestSize else { return }
+        guard size > maxSize else { return }
         trim(at: gaps.end ?? 0)
         if groups.isEmpty { (sound, size) = ([packet], packet.bytes.count) }
     }
@@ -102,12 +102,12 @@ package struct CaptureRing: Sendable {
     /// Gives up what is older than the duration, or too much.
     private mutating func trim(at time: Int64) {
         // Before frames: sound that no frame needs.
-        if size > greatestSize, let first = groups.first { removeSound(before: first.begin) }
+        if size > maxSize, let first = groups.first { removeSound(before: first.begin) }
         var dropped = 0
         while dropped < groups.count {
             let isLast = dropped + 1 == groups.count
             let isOld = !isLast && groups[dropped + 1].begin <= time - duration - Self.slack
-            guard isOld || size > greatestSize else { break }
+            guard isOld || size > maxSize else { break }
             isShort = isShort || !isOld
             size -= groups[dropped].size
             dropped += 1

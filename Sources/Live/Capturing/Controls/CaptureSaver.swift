@@ -41,14 +41,14 @@ package final class CaptureSaver: CaptureOutput, @unchecked Sendable {
     private let thread = Mutex<Thread?>(nil)
 
     /// Bytes that are kept at most, where `--max-size` says no other number.
-    package static let greatestSize: UInt64 = 1_000_000_000
+    package static let maxSize: UInt64 = 1_000_000_000
 
     /// - Parameters:
     ///   - plan: its greatest size is that of what is kept.
     ///   - duration: what is kept, in ticks.
     package init(_ plan: CaptureFiles.Plan, duration: Int64) throws(SystemError) {
         ring = CaptureRing(
-            duration: duration, greatestSize: Int(clamping: plan.maxSize ?? Self.greatestSize),
+            duration: duration, maxSize: Int(clamping: plan.maxSize ?? Self.maxSize),
             soundScale: plan.sound?.timeScale)
         self.plan = plan
         let started = try Thread.spawn(name: "saver") { [self] in run() }
