@@ -88,7 +88,8 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(MediaError) {
             chaptersNote = FileCopy.chapters(from: source, to: context, format, edits.range)
             copy = try StreamCopy(
-                from: source, to: context, format, edits, hasChapters: context.pointee.nb_chapters > 0,
+                from: source, to: context, format, edits, isSeekable: sink.isFile,
+                hasChapters: context.pointee.nb_chapters > 0,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
