@@ -329,9 +329,15 @@ final class ContainerWriter: @unchecked Sendable {
         throw MediaError(.badInput, LibAVLog.explain(reason))
     }
 
-    /// Warnings about sound and text that is damaged or left out, one line each; complete after `finish`.
+    /// Warnings about sound and text that is damaged or left out, and about parameter sets, one line each; complete after `finish`.
     var conversionWarnings: [String] {
-        converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
+        let upperSets =
+            format.isHVC1 && formatter?.writesUpperSets ?? false
+            ? [
+                "warning: the parameter sets of the alpha layer are in the samples of \(format.title), where some programs "
+                    + "do not look for them"
+            ] : []
+        return upperSets + converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
             + copiedStreams.flatMap { stream in
                 streamNumbers[stream.index].flatMap { copies[$0] }?.warnings(stream.description) ?? []
             }
