@@ -69,6 +69,32 @@ import Testing
                 == .leftOut(".mov holds no opus, and libavcodec has no AAC encoder"))
     }
 
+    @Test func aConfigurationBehindTheHeaderIsConverted() throws {
+        let abilities = SoundPlan.Abilities(
+            holds: { _, _ in true }, decodes: { _ in true }, isLossless: { _ in false }, encodes: { _ in true },
+            comesLate: { _, format in format == .matroska })
+        let track = OtherStream(
+            index: 1, content: .audio, codec: "aac", language: nil, isPicture: false, isChapterTitles: false,
+            isTimecode: false)
+        func treatment(_ format: OutputFormat, _ options: SoundOptions = SoundOptions()) throws -> SoundPlan
+            .Treatment?
+        {
+            try SoundPlan([track], format, options, abilities, path: "in.ts").treatments[1]
+        }
+        #expect(try treatment(.nut) == .copied)
+        for options in [SoundOptions(), options({ $0.form = .aac })] {
+            guard case .converted([.aac], _) = try treatment(.matroska, options) else {
+                Issue.record("the track is not converted")
+                return
+            }
+        }
+        #expect {
+            try treatment(.matroska, options { $0.form = .copy })
+        } throws: { error in
+            (error as? MediaError)?.reason.contains("use --audio aac, or --drop-audio") ?? false
+        }
+    }
+
     @Test func theLastSoundAloneIsAnError() throws {
         let abilities = SoundPlan.Abilities(
             holds: { index, _ in index == 1 }, decodes: { $0 == 1 }, isLossless: { _ in false },

@@ -135,6 +135,17 @@ import Testing
         }
     }
 
+    /// libavformat's time bases of these are those of the items of a HEIF file, too.
+    @Test(arguments: ["avi", "mov"]) func aVideoOfOnePictureIsOne(_ ending: String) throws {
+        let scratch = try Scratch()
+        let path = scratch.file("one.\(ending)")
+        let source = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=1:duration=1"]
+        let scale = ending == "mov" ? ["-video_track_timescale", "1"] : []
+        try run(["ffmpeg"] + source + ["-c:v", "libx264"] + scale + [path])
+        #expect(try MediaInfo(path: path).video.map(\.width) == [96])
+        #expect(try MediaReader(path: path).video.width == 96)
+    }
+
     @Test func missingFilesAreNoInput() throws {
         let scratch = try Scratch()
         #expect(errorKind { _ = try MediaInfo(path: scratch.file("none.mov")) } == .noInput)

@@ -248,4 +248,36 @@ struct BoxWalk {
         }
         #expect(try !MediaReader(path: source).video.profileVaries)
     }
+
+    /// A track with two sample entries, the first with a profile; chunks of one sample use the entries of these numbers.
+    private static func profiles(_ entries: [UInt8], isFragmented: Bool) -> SourceBoxes {
+        func full(_ type: FourCC, _ numbers: [UInt8]) -> Box {
+            Box(type, [0, 0, 0, 0] + numbers.flatMap { [0, 0, 0, $0] })
+        }
+        let profile = Box("colr", Array("prof".utf8) + [UInt8](repeating: 7, count: 132))
+        let head = [UInt8](repeating: 0, count: 78)
+        let described = Box(
+            "stsd", fields: [0, 0, 0, 0, 0, 0, 0, 2],
+            children: [Box("hvc1", fields: head, children: [profile]), Box("hvc1", fields: head, children: [])])
+        let count = UInt8(entries.count)
+        let groups = entries.enumerated().flatMap { [UInt8($0.offset + 1), 1, $0.element] }
+        let table = Box(
+            "stbl",
+            children: [described, full("stsc", [count] + groups), full("stco", [count] + entries.map { 8 * $0 })])
+        let media = Box("mdia", children: [Box("minf", children: [table])])
+        let track = Box("trak", children: [full("tkhd", [0, 0, 1, 0]), media])
+        return SourceBoxes(
+            movie: Box("moov", children: [track] + (isFragmented ? [Box("mvex", children: [])] : [])))
+    }
+
+    @Test func theProfilesOfUnusedEntriesDoNotCount() {
+        #expect(Self.profiles([1, 2, 1], isFragmented: false).profileVaries(track: 1))
+        #expect(Self.profiles([1, 2, 1], isFragmented: false).entryRuns(track: 1).count == 3)
+        #expect(!Self.profiles([1, 1], isFragmented: false).profileVaries(track: 1))
+        #expect(Self.profiles([1, 1], isFragmented: false).sampleEntries(track: 1).count == 1)
+        // The fragments that name the entries are not read.
+        #expect(!Self.profiles([], isFragmented: true).profileVaries(track: 1))
+        #expect(Self.profiles([], isFragmented: true).sampleEntries(track: 1).count == 2)
+        #expect(Self.profiles([], isFragmented: true).profile(track: 1)?.count == 132)
+    }
 }

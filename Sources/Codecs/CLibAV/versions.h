@@ -9,6 +9,7 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/frame.h>
+#include <string.h>
 
 /// Whether a picture is a key frame.
 static inline int clibav_is_key_frame(const AVFrame *frame) {
@@ -87,16 +88,17 @@ static inline AVRational clibav_elementary_frame_rate(const AVStream *stream) {
     return stream->avg_frame_rate;
 }
 
-/// Whether a stream is an item of a HEIF file (ISO/IEC 23008-12), a picture that is not of a track; libavformat reads them since FFmpeg
-/// 7.0.
-static inline int clibav_is_item(const AVStream *stream) {
+/// Whether a stream of `context` is an item of a HEIF file (ISO/IEC 23008-12), a picture that is not of a track; libavformat reads them
+/// since FFmpeg 7.0.
+static inline int clibav_is_item(const AVFormatContext *context, const AVStream *stream) {
 #if LIBAVFORMAT_VERSION_MAJOR < 61
+    (void)context;
     (void)stream;
     return 0;
 #else
-    // mov.c, heif_add_stream: one frame in ticks of a second.
-    return stream->time_base.num == 1 && stream->time_base.den == 1 && stream->nb_frames == 1
-        && stream->avg_frame_rate.num == 1 && stream->avg_frame_rate.den == 1;
+    // mov.c, heif_add_stream: one frame in ticks of a second, without the duration that the header of a track's media has.
+    return context->iformat && strncmp(context->iformat->name, "mov,", 4) == 0 && stream->nb_frames == 1
+        && stream->duration == AV_NOPTS_VALUE && stream->time_base.num == 1 && stream->time_base.den == 1;
 #endif
 }
 

@@ -89,7 +89,8 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     public var isByteStream: Bool { self == .hevc }
     /// Whether start codes precede NAL units (H.265 Annex B), not their lengths.
     package var hasStartCodes: Bool { traits.hasStartCodes }
-    /// Whether sample entries are `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1).
+    /// Whether sample entries are `hvc1`, with all parameter sets (ISO/IEC 14496-15 8.4.1); with libavformat 7 the fragments of
+    /// `fmp4` have those of the layers above the base in samples, too, as no `hev1` plays in QuickTime.
     package var isHVC1: Bool { traits.hasBoxes }
     /// Whether it stores a display matrix.
     package var storesRotation: Bool { FileContent.rotation.isHeld(by: self) }

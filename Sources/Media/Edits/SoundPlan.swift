@@ -36,16 +36,19 @@ package struct SoundPlan {
         var encodes: (SoundCodec) -> Bool
         /// Whether a container holds a codec.
         package var writes: (SoundCodec, OutputFormat) -> Bool
+        /// Whether the track's packets alone have the configuration that a container has in its header, which is written before.
+        var comesLate: (_ index: Int, _ format: OutputFormat) -> Bool
 
         /// The answers to these questions.
         package init(
             holds: @escaping (_ index: Int, _ format: OutputFormat) -> Bool,
             decodes: @escaping (_ index: Int) -> Bool, isLossless: @escaping (_ index: Int) -> Bool,
             encodes: @escaping (SoundCodec) -> Bool,
-            writes: @escaping (SoundCodec, OutputFormat) -> Bool = { _, _ in true }
+            writes: @escaping (SoundCodec, OutputFormat) -> Bool = { _, _ in true },
+            comesLate: @escaping (_ index: Int, _ format: OutputFormat) -> Bool = { _, _ in false }
         ) {
             (self.holds, self.decodes, self.isLossless) = (holds, decodes, isLossless)
-            (self.encodes, self.writes) = (encodes, writes)
+            (self.encodes, self.writes, self.comesLate) = (encodes, writes, comesLate)
         }
     }
 
@@ -114,10 +117,16 @@ package struct SoundPlan {
 
     private func treatment(_ track: OtherStream) throws(Loss) -> Treatment {
         if track.isEncrypted { throw loss(track, ["it is encrypted"]) }
-        let isHeld = abilities.holds(track.index, format)
+        let comesLate = abilities.comesLate(track.index, format)
+        let isHeld = !comesLate && abilities.holds(track.index, format)
         let isAsked = options.form.map { $0.rawValue == track.codec } ?? true
         if isHeld, options.form == .copy || isAsked && options.bitRate == nil { return .copied }
-        let cause = isHeld ? nil : "\(format.title) holds no \(track.codec)"
+        let cause: String? =
+            if comesLate {
+                "\(format.title) on standard output describes speakers in its header, this track in its packets alone"
+            } else {
+                isHeld ? nil : "\(format.title) holds no \(track.codec)"
+            }
         guard options.form != .copy else { throw loss(track, [cause]) }
         guard abilities.decodes(track.index) else {
             throw loss(track, [cause, "libavcodec cannot decode \(track.codec)"])

@@ -75,6 +75,19 @@ extension EndToEndFaults.FileContents {
         #expect(before.count > 90_000 && after == before, "\(before.count) and \(after.count) bytes")
     }
 
+    @Test("AAC with such speakers is converted in Matroska on standard output, whose header comes first")
+    func describedSpeakersInAPipe() throws {
+        let input = try clip(
+            "in.ts", "-f", "lavfi", "-i", "anoisesrc=d=1:r=48000", "-af", "aformat=channel_layouts=2.1", "-c:a",
+            "aac", "-aac_pce", "1")
+        let run = try hwctl("encode", "--preset", "ultrafast", input, "-", "--to", "matroska")
+        try Data(run.output).write(to: URL(filePath: path("piped.mkv")))
+        #expect(run.errors.contains("is converted to AAC"), "\(run.errors)")
+        #expect(try Probe(path("piped.mkv")).audioCodecs() == ["aac"])
+        #expect(try probe("piped.mkv", "a", "stream=channels") == ["3"])
+        #expect(try probe("piped.mkv", "v", "stream=codec_name") == ["hevc"])
+    }
+
     @Test("Pictures that are single fields are named as such")
     func codedFields() throws {
         try Programs.tool(

@@ -74,4 +74,56 @@ struct CraftedStill {
         }
         return head(head(0).count + 8) + Self.box("mdat", data)
     }
+    /// A file whose picture is an overlay (ISO/IEC 23008-12 6.6.2.2): the picture, and the same again from a column on.
+    ///
+    /// - Parameter hasAlpha: whether the upper one has alpha, which is the luma of the same picture.
+    func overlaid(at column: Int, hasAlpha: Bool) -> Data {
+        let urn = Data("urn:mpeg:hevc:2015:auxid:1".utf8) + Data([0])
+        let properties = [
+            Self.box("ispe", Self.number(0) + Self.number(width) + Self.number(height)),
+            configuration.map { Self.box($0.type, $0.body) } ?? Self.box("free", Data()),
+            Self.box("colr", colors.first ?? Self.codePoints(1, 13, 6, isFullRange: true)),
+            Self.box("auxC", Self.number(0) + urn),
+        ]
+        let places = [0, 0, 0, 0, width, height, 0, 0, column, 0].map { Self.number($0, 2) }
+        let body = Data([0, 0]) + places.reduce(Data(), +)
+        typealias Item = (id: Int, type: String, properties: [UInt8], offset: Int, size: Int)
+        let coded = (1...2).map {
+            (id: $0, type: type, properties: [1, 0x82, 3] as [UInt8], offset: 0, size: data.count)
+        }
+        let alpha: [Item] = hasAlpha ? [(3, type, [1, 0x82, 0x84], 0, data.count)] : []
+        let items: [Item] = coded + alpha + [(4, "iovl", [1, 3], data.count, body.count)]
+        func reference(_ type: String, _ from: Int, _ targets: [Int]) -> Data {
+            Self.box(type, ([from, targets.count] + targets).map { Self.number($0, 2) }.reduce(Data(), +))
+        }
+        let references = reference("dimg", 4, [1, 2]) + (hasAlpha ? reference("auxl", 3, [2]) : Data())
+        let entries = items.map { item in
+            Self.box(
+                "infe",
+                Data([2, 0, 0, 0]) + Self.number(item.id, 2) + Data([0, 0]) + Data(item.type.utf8) + Data([0]))
+        }
+        let associations = items.map { Self.number($0.id, 2) + Data([UInt8($0.properties.count)] + $0.properties) }
+        let kind = Self.number(0) + Self.number(0) + Data("pict".utf8) + Data(count: 13)
+        let start = Self.box("ftyp", Data(brand.utf8) + Self.number(0) + Data("mif1".utf8) + Data(brand.utf8))
+        let count = Self.number(items.count, 2)
+        func head(_ offset: Int) -> Data {
+            let locations = items.map { item in
+                Self.number(item.id, 2) + Self.number(0, 2) + Self.number(1, 2) + Self.number(offset + item.offset)
+                    + Self.number(item.size)
+            }
+            let boxes = [
+                Self.box("hdlr", kind), Self.box("pitm", Self.number(0) + Self.number(4, 2)),
+                Self.box("iinf", Self.number(0) + count + entries.reduce(Data(), +)),
+                Self.box("iref", Self.number(0) + references),
+                Self.box(
+                    "iprp",
+                    Self.box("ipco", properties.reduce(Data(), +))
+                        + Self.box(
+                            "ipma", Self.number(0) + Self.number(items.count) + associations.reduce(Data(), +))),
+                Self.box("iloc", Self.number(0) + Data([0x44, 0]) + count + locations.reduce(Data(), +)),
+            ]
+            return start + Self.box("meta", Self.number(0) + boxes.reduce(Data(), +))
+        }
+        return head(head(0).count + 8) + Self.box("mdat", data + body)
+    }
 }

@@ -73,8 +73,15 @@ extension EndToEnd.StillDecoding {
 
     private static func patch(_ x: Int, _ y: Int) -> [UInt8] { patches[y / 32 * 4 + x / 32] }
 
-    /// Writes in.heif.
+    /// Writes in.heic or in.avif.
     private func craft(_ kind: ColorKind) throws -> String {
+        let still = try still(kind)
+        let name = kind.codec == "hvc1" ? "in.heic" : "in.avif"
+        try still.bytes.write(to: URL(fileURLWithPath: path(name)))
+        return path(name)
+    }
+
+    private func still(_ kind: ColorKind) throws -> CraftedStill {
         var samples = Data("P6 \(Self.width) \(Self.height) 255\n".utf8)
         for y in 0..<Self.height { for x in 0..<Self.width { samples += Self.patch(x, y) } }
         try samples.write(to: URL(fileURLWithPath: path("in.ppm")))
@@ -113,9 +120,7 @@ extension EndToEnd.StillDecoding {
         } else if kind.statement == "icc" {
             still.colors = [Data("prof".utf8) + Data(count: 200)]
         }
-        let name = kind.codec == "hvc1" ? "in.heic" : "in.avif"
-        try still.bytes.write(to: URL(fileURLWithPath: path(name)))
-        return path(name)
+        return still
     }
 
     /// R, G and B of a picture's samples in 8 bits.
@@ -208,10 +213,20 @@ extension EndToEnd.StillDecoding {
         }
     }
 
-    @Test("Chroma of a region at an odd position is the mean of the samples that it lies between")
-    func oddChroma() throws {
-        let file = try craft(ColorKind(codec: "hvc1", statement: "nclx", isFull: true, matrix: 6, depth: 8))
-        let (x, y, width, height) = (31, 13, 34, 30)
+    /// A file of HEVC in full range, or an overlay of it and the same picture from the middle on.
+    private func oddFile(isOverlay: Bool = false) throws -> String {
+        let still = try still(ColorKind(codec: "hvc1", statement: "nclx", isFull: true, matrix: 6, depth: 8))
+        let bytes = isOverlay ? still.overlaid(at: Self.width / 2, hasAlpha: false) : still.bytes
+        try bytes.write(to: URL(filePath: path("in.heic")))
+        return path("in.heic")
+    }
+
+    @Test(
+        "Chroma of a region at an odd position is the mean of the samples that it lies between",
+        arguments: [(31, 13), (31, 12), (30, 13), (95, 31)], [false, true])
+    func oddChroma(_ position: (x: Int, y: Int), _ isOverlay: Bool) throws {
+        let file = try oddFile(isOverlay: isOverlay)
+        let (x, y, width, height) = (position.x, position.y, 32, 30)
         try hwctl("decode", file, path("all.yuv"))
         try hwctl("decode", "--region", "\(width)x\(height)+\(x)+\(y)", file, path("part.yuv"))
         let (all, part) = try (
@@ -226,14 +241,40 @@ extension EndToEnd.StillDecoding {
             let (start, target) = (planes.all + plane * (planes.all / 4), planes.part + plane * (planes.part / 4))
             for row in 0..<height / 2 {
                 for column in 0..<width / 2 {
-                    let first = start + (y / 2 + row) * stride + x / 2 + column
-                    let (above, below) = (all[first...first + 1], all[first + stride...first + stride + 1])
-                    let sum = (above + below).reduce(0) { $0 + Int($1) }
+                    let (left, top) = (x / 2 + column, y / 2 + row)
+                    var sum = 0
+                    for line in [top, top + y % 2] {
+                        sum +=
+                            Int(all[start + line * stride + left]) + Int(all[start + line * stride + left + x % 2])
+                    }
                     let found = Int(part[target + row * (width / 2) + column])
                     if abs(4 * found - sum) > 2 { wrong += 1 }
                 }
             }
         }
         #expect(wrong == 0)
+    }
+
+    /// Stickers that the samples around the region reach, with the margin or with the squares of chroma.
+    @Test(
+        "A region at an odd position beside a picture with alpha is that of the picture below",
+        arguments: [(width: 31, sticker: 32), (width: 30, sticker: 31)])
+    func oddRegionBesideAlpha(_ place: (width: Int, sticker: Int)) throws {
+        let still = try still(ColorKind(codec: "hvc1", statement: "nclx", isFull: true, matrix: 6, depth: 8))
+        try still.bytes.write(to: URL(filePath: path("plain.heic")))
+        try still.overlaid(at: place.sticker, hasAlpha: true).write(to: URL(filePath: path("over.heic")))
+        let region = "\(place.width)x29+1+1"
+        for name in ["plain", "over"] {
+            try hwctl("decode", "--region", region, path("\(name).heic"), path("\(name).y4m"))
+        }
+        let (plain, over) = try (
+            [UInt8](Y4MFrame.samples(path("plain.y4m"))), [UInt8](Y4MFrame.samples(path("over.y4m")))
+        )
+        let luma = place.width * 29
+        try #require(plain.count == luma + 2 * ((place.width + 1) / 2) * 15 && over.count == plain.count)
+        #expect(over[..<luma] == plain[..<luma])
+        // Chroma at the region's edge may come from fewer samples.
+        let differences = zip(over, plain).map { abs(Int($0) - Int($1)) }
+        #expect(differences.reduce(0, max) <= 8)
     }
 }

@@ -13,10 +13,7 @@ package final class RGBCanvas {
     ///
     /// - Throws: `unsupported` for a canvas that is too large for memory.
     package init(width: Int, height: Int) throws(ImageError) {
-        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16,
-            width * height <= StillCanvas.maxSamples,
-            let base = calloc(width * height, 8)
-        else {
+        guard StillCanvas.canHold(width: width, height: height), let base = calloc(width * height, 8) else {
             throw ImageError(
                 .unsupported,
                 "a picture of \(width)x\(height) is too large to be held at once: decode a region of it")

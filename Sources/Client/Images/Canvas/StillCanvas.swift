@@ -16,14 +16,17 @@ package final class StillCanvas {
     /// The most samples; larger pictures are decoded in parts.
     package static let maxSamples = 1 << 28
 
+    /// Whether a canvas may have this size.
+    package static func canHold(width: Int, height: Int) -> Bool {
+        (1...1 << 16).contains(width) && (1...1 << 16).contains(height) && width * height <= maxSamples
+    }
+
     /// A canvas whose samples are all 0, which is no color of its own; its pages cost memory when they are written.
     ///
     /// - Throws: `unsupported` for a canvas that is too large for memory.
     package init(_ format: PixelFormat, width: Int, height: Int) throws(ImageError) {
         let packed = FrameLayout.packed(format, width: width, height: height)
-        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width * height <= Self.maxSamples,
-            let base = calloc(packed.size, 1)
-        else {
+        guard Self.canHold(width: width, height: height), let base = calloc(packed.size, 1) else {
             throw ImageError(
                 .unsupported,
                 "a picture of \(width)x\(height) is too large to be held at once: decode a region of it")

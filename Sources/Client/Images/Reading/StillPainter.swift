@@ -36,11 +36,10 @@ package struct StillPainter {
     ) throws -> (StillCanvas, PictureColor) {
         let colored = try ColoredPlan(id, part: part, in: input)
         guard colored.needsRGB else {
-            guard let odd = part, (odd.x | odd.y) & 1 == 1 else {
-                return (try canvas(colored, part, alpha, format), colored.color)
-            }
             // Chroma of a part at an odd position lies between samples of the picture's.
-            let wide = try plan(id, around: odd)
+            guard let odd = part, (odd.x | odd.y) & 1 == 1, let wide = try? plan(id, around: odd), !wide.needsRGB,
+                StillCanvas.canHold(width: wide.plan.width, height: wide.plan.height)
+            else { return (try canvas(colored, part, alpha, format), colored.color) }
             return (try canvas(wide, wide.region, alpha, format).cropped(wide.crop(odd)), colored.color)
         }
         let color = colored.color.ofRGB
@@ -56,8 +55,8 @@ package struct StillPainter {
     package func picture(
         _ id: UInt32, part: PixelRect?, alpha: AuxiliaryPicture?
     ) throws -> (Samples, PictureColor) {
-        let colored =
-            try part.map { part in try plan(id, around: part) } ?? ColoredPlan(id, part: nil, in: input)
+        let wider = part.flatMap { part in try? plan(id, around: part) }
+        let colored = try wider ?? ColoredPlan(id, part: part, in: input)
         let wide = colored.region
         if colored.exceeds420 {
             let exact = part == nil || wide == part ? colored : try ColoredPlan(id, part: part, in: input)
@@ -71,7 +70,7 @@ package struct StillPainter {
     private static let margin = 4
 
     /// The plan of a part with the samples around it that share its chroma: whole squares of 2x2, and a margin where that
-    /// needs no other coded picture.
+    /// needs no other coded picture and no RGB.
     private func plan(_ id: UInt32, around part: PixelRect) throws(ImageError) -> ColoredPlan {
         let picture = try input.naming { () throws(HEIFError) in try input.file.picture(id) }
         let shown = PixelRect(width: picture.shownWidth, height: picture.shownHeight)
@@ -84,7 +83,7 @@ package struct StillPainter {
         }
         let near = try ColoredPlan(id, part: enlarged(0), in: input)
         guard let far = try? ColoredPlan(id, part: enlarged(Self.margin), in: input),
-            far.plan.items.count == near.plan.items.count
+            far.plan.items.count == near.plan.items.count, far.needsRGB == near.needsRGB
         else { return near }
         return far
     }

@@ -38,10 +38,7 @@ struct MatroskaTracks {
         guard let name = context.pointee.iformat?.pointee.name, String(cString: name).hasPrefix("matroska"),
             let body = Self.body(file)
         else { return nil }
-        for (id, content) in EBML(body[...]) where id == Self.entry {
-            let track = Self.track(content)
-            if Self.types[track.type] != nil { tracks.append(track) }
-        }
+        self.init(elements: body)
         // Streams are in the order of the tracks; attachments follow.
         guard tracks.count <= Int(context.pointee.nb_streams) else { return nil }
         for (index, track) in tracks.enumerated() {
@@ -51,6 +48,14 @@ struct MatroskaTracks {
             if track.codec == Self.webVTT, codec == AV_CODEC_ID_NONE { hasWebVTT = true }
         }
         setCodec(AV_CODEC_ID_WEBVTT, of: context)
+    }
+
+    /// The tracks of the contents of the element that has them.
+    init(elements: [UInt8]) {
+        for (id, content) in EBML(elements[...]) where id == Self.entry {
+            let track = Self.track(content)
+            if Self.types[track.type] != nil { tracks.append(track) }
+        }
     }
 
     /// The contents of the element with the tracks.
@@ -125,13 +130,16 @@ struct MatroskaTracks {
     ///
     /// The displayed size is that of the cropped picture (RFC 9559 5.1.4.1.28.12), and by default its number of samples. One
     /// that equals the coded size is of a program that did not crop it.
-    func aspect(_ index: Int, _ aspect: Rational?, width: Int, height: Int) -> Rational? {
+    /// - Parameter isOfCropped: whether `aspect` relates the displayed size to the cropped picture.
+    func aspect(
+        _ index: Int, _ aspect: Rational?, width: Int, height: Int, isOfCropped: Bool = clibav_crops_aspect() != 0
+    ) -> Rational? {
         guard let aspect, let shown = aperture(index, width: width, height: height) else { return aspect }
         let track = tracks[index]
         let isOfCoded =
             (track.displayWidth ?? track.width, track.displayHeight ?? track.height)
             == (track.width, track.height)
-        guard track.displayUnit < 4, isOfCoded == (clibav_crops_aspect() != 0) else { return aspect }
+        guard track.displayUnit < 4, isOfCoded == isOfCropped else { return aspect }
         let horizontal = track.displayWidth == nil ? 1 : Double(width) / shown.width.value
         let vertical = track.displayHeight == nil ? 1 : shown.height.value / Double(height)
         let cropping = horizontal * vertical

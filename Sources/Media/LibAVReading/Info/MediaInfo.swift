@@ -94,8 +94,8 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         let context = opened.context.pointee
         let boxes = container.hasPrefix("mov,") && input.isSeekable ? SourceBoxes(input) : nil
         let tracks = MatroskaTracks(input, opened.context)
-        for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
-            guard let stream = context.streams?[index]?.pointee, !stream.isItem,
+        for index in 0..<Int(context.nb_streams) where video.count + otherStreams.count < Self.maxStreams {
+            guard let stream = context.streams?[index]?.pointee, !stream.isItem(of: opened.context),
                 let parameters = stream.codecpar?.pointee
             else { continue }
             guard parameters.codec_type == AVMEDIA_TYPE_VIDEO else {

@@ -64,7 +64,9 @@ extension AVStream {
     var isEncrypted: Bool { sideData(AV_PKT_DATA_ENCRYPTION_INIT_INFO) != nil }
 
     /// Whether the stream is a picture beside the tracks of an image sequence.
-    var isItem: Bool { withUnsafePointer(to: self) { clibav_is_item($0) } != 0 }
+    func isItem(of context: UnsafePointer<AVFormatContext>) -> Bool {
+        withUnsafePointer(to: self) { clibav_is_item(context, $0) } != 0
+    }
 
     /// Whether the stream is a single picture, such as a cover.
     var isPicture: Bool { disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0 }

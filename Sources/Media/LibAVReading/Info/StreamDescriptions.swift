@@ -80,7 +80,8 @@ extension Demuxer {
     /// Every stream but the video that is decoded, and items.
     var otherStreams: [OtherStream] {
         (0..<streamCount).filter { $0 != videoIndex }.compactMap { index in
-            guard let stream = stream(index)?.pointee, !stream.isItem, let parameters = stream.codecpar?.pointee
+            guard let stream = stream(index)?.pointee, !stream.isItem(of: context),
+                let parameters = stream.codecpar?.pointee
             else { return nil }
             let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
             let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd

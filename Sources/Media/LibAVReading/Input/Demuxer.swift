@@ -183,7 +183,7 @@ package final class Demuxer {
             let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))\(hint)"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
         }
-        // Since FFmpeg 7.1 libavformat reads the items of still images, each as a stream.
+        // libavformat may read the items of still images, each as a stream (clibav_is_item).
         if let error = stillImage(file), !hasMovieBox(file) {
             avformat_close_input(&opened)
             throw error
@@ -292,7 +292,7 @@ package final class Demuxer {
     ) throws(MediaError) -> (Int, UnsafePointer<AVCodec>) {
         func isVideo(_ index: Int32) -> Bool {
             guard index >= 0, let stream = context.pointee.streams?[Int(index)]?.pointee else { return false }
-            return !stream.isPicture && !stream.isItem
+            return !stream.isPicture && !stream.isItem(of: context)
         }
         var decoder: UnsafePointer<AVCodec>?
         let best = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)

@@ -88,7 +88,8 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(MediaError) {
             chaptersNote = FileCopy.chapters(from: source, to: context, format, edits.range)
             copy = try StreamCopy(
-                from: source, to: context, format, edits, hasChapters: context.pointee.nb_chapters > 0,
+                from: source, to: context, format, edits, isSeekable: sink.isFile,
+                hasChapters: context.pointee.nb_chapters > 0,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
@@ -328,9 +329,15 @@ final class ContainerWriter: @unchecked Sendable {
         throw MediaError(.badInput, LibAVLog.explain(reason))
     }
 
-    /// Warnings about sound and text that is damaged or left out, one line each; complete after `finish`.
+    /// Warnings about sound and text that is damaged or left out, and about parameter sets, one line each; complete after `finish`.
     var conversionWarnings: [String] {
-        converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
+        let upperSets =
+            format.isHVC1 && formatter?.writesUpperSets ?? false
+            ? [
+                "warning: the parameter sets of the alpha layer are in the samples of \(format.title), where some programs "
+                    + "do not look for them"
+            ] : []
+        return upperSets + converters.sorted { $0.key < $1.key }.compactMap(\.value.warning)
             + copiedStreams.flatMap { stream in
                 streamNumbers[stream.index].flatMap { copies[$0] }?.warnings(stream.description) ?? []
             }

@@ -22,17 +22,18 @@ struct StreamCopy {
     /// Adds an output stream for every subtitle stream of `source` that the container supports, and for its sound.
     ///
     /// - Parameters:
+    ///   - isSeekable: whether the output is a file.
     ///   - hasChapters: whether chapters are written, which replaces the source's track of their titles.
     ///   - hasTimecode: whether a timecode is written, which replaces the source's timecode track.
     /// - Throws: `unsupported` where sound would be lost.
     init(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
-        _ edits: FileEdits, hasChapters: Bool, hasTimecode: Bool
+        _ edits: FileEdits, isSeekable: Bool, hasChapters: Bool, hasTimecode: Bool
     ) throws(MediaError) {
         guard let source, let input = source.libAV else { return }
         let plan = try SoundPlan(
             source.otherStreams.filter { $0.content == .audio }, format, edits.sound,
-            SoundPlan.Abilities(input.demuxer), path: source.path)
+            SoundPlan.Abilities(input.demuxer, isSeekable: isSeekable), path: source.path)
         var failure: (track: OtherStream, reason: String)?
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }

@@ -26,38 +26,58 @@ final class ADTSFrames: PacketConverter {
     private var damaged = 0
     /// Frames whose headers have another rate or other channels than the configuration.
     private var other = 0
-    /// The number of the rate, and that of the channels.
-    private let form: (rate: UInt8, channels: UInt8)
+    private let form: Form
+    /// Whether the first frame leaves its channels to a program configuration element; nil before it.
+    private var hasElement: Bool?
 
     private static let rates: [Int32] = [
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
-    /// Speakers by channelConfiguration (ISO/IEC 14496-3 table 1.19), as masks of libavutil, which takes 7.1 with two more in
-    /// front for that with two more at the sides, too.
+    /// Speakers by channelConfiguration (ISO/IEC 14496-3 table 1.19), as masks of libavutil, which reports configuration 7 as
+    /// 7.1(wide) or as 7.1.
     private static let layouts: [[UInt64]] = [[], [0x4], [0x3], [0x7], [0x107], [0x37], [0x3F], [0xFF, 0x63F]]
     private static let (lowComplexity, spectral, parametric): (Int32, Int32, Int32) = (1, 4, 28)
 
+    /// What a header of two bytes of configuration says.
+    private struct Form {
+        /// The object type less 1.
+        var profile: Int32
+        /// The number of the rate, and that of the channels.
+        var (rate, channels): (UInt8, UInt8)
+
+        /// nil for speakers that only a program configuration element describes.
+        init?(_ parameters: AVCodecParameters) {
+            // libavcodec reports the sound after spectral band replication and parametric stereo.
+            let isSpectral = [spectral, parametric].contains(parameters.profile) || parameters.frame_size == 2048
+            let rate = isSpectral ? parameters.sample_rate / 2 : parameters.sample_rate
+            let layout = parameters.ch_layout
+            guard layout.order == AV_CHANNEL_ORDER_NATIVE else { return nil }
+            let speakers = parameters.profile == parametric ? layouts[1][0] : layout.u.mask
+            profile = (0...3).contains(parameters.profile) ? parameters.profile : lowComplexity
+            guard let rateIndex = rates.firstIndex(of: rate),
+                let channelIndex = layouts.firstIndex(where: { $0.contains(speakers) })
+            else { return nil }
+            (self.rate, channels) = (UInt8(rateIndex), UInt8(channelIndex))
+        }
+    }
+
+    /// Whether a track has its configuration in its packets alone, and not in a form that this class makes, while a format
+    /// needs it in a header that is written before: Matroska where the output cannot be changed behind.
+    static func comesLate(_ parameters: AVCodecParameters, _ format: OutputFormat) -> Bool {
+        format == .matroska && parameters.codec_id == AV_CODEC_ID_AAC && parameters.extradata_size == 0
+            && Form(parameters) == nil
+    }
+
     /// nil for streams whose frames have no headers, for MPEG-TS, which has them, and for speakers that only a program
-    /// configuration element describes: of that libavformat makes the configuration.
+    /// configuration element describes: libavformat makes the configuration from that element.
     init?(_ track: OtherStream, _ stream: AVStream, for format: OutputFormat) {
         guard format != .mpegts, let parameters = stream.codecpar?.pointee,
-            parameters.codec_id == AV_CODEC_ID_AAC, parameters.extradata_size == 0
-        else { return nil }
-        // libavcodec reports the sound after spectral band replication and parametric stereo.
-        let isSpectral =
-            [Self.spectral, Self.parametric].contains(parameters.profile) || parameters.frame_size == 2048
-        let rate = isSpectral ? parameters.sample_rate / 2 : parameters.sample_rate
-        let layout = parameters.ch_layout
-        guard layout.order == AV_CHANNEL_ORDER_NATIVE else { return nil }
-        let speakers = parameters.profile == Self.parametric ? Self.layouts[1][0] : layout.u.mask
-        let profile = (0...3).contains(parameters.profile) ? parameters.profile : Self.lowComplexity
-        guard let rateIndex = Self.rates.firstIndex(of: rate),
-            let channelIndex = Self.layouts.firstIndex(where: { $0.contains(speakers) })
+            parameters.codec_id == AV_CODEC_ID_AAC, parameters.extradata_size == 0, let form = Form(parameters)
         else { return nil }
         (self.track, self.stream) = (track, stream)
-        form = (UInt8(rateIndex), UInt8(channelIndex))
+        self.form = form
         // AudioSpecificConfig (ISO/IEC 14496-3 1.6.2.1): type, rate, channels, and three bits for a usual frame.
-        let bits = UInt16(profile + 1) << 11 | UInt16(rateIndex) << 7 | UInt16(channelIndex) << 3
+        let bits = UInt16(form.profile + 1) << 11 | UInt16(form.rate) << 7 | UInt16(form.channels) << 3
         configuration = [UInt8(bits >> 8), UInt8(bits & 255)]
     }
 
@@ -83,8 +103,12 @@ final class ADTSFrames: PacketConverter {
             return []
         }
         let channels = bytes[2] << 2 & 4 | bytes[3] >> 6
-        // With 0 channels a program configuration element in the frames describes them, which stays.
-        if bytes[2] >> 2 & 15 != form.rate || channels != 0 && channels != form.channels { other += 1 }
+        // With 0 channels a program configuration element in the frames describes them, which stays; the parameters are those
+        // of the first one.
+        let hasElement = hasElement ?? (channels == 0)
+        self.hasElement = hasElement
+        let isSame = channels == 0 ? hasElement : channels == form.channels
+        if bytes[2] >> 2 & 15 != form.rate || !isSame { other += 1 }
         guard let frame = source.replacing(bytes.dropFirst(size)) else {
             throw MediaError(.io, "out of memory")
         }

@@ -5,7 +5,9 @@ internal import HWDLibAVReading
 
 extension SoundPlan.Abilities {
     /// Those of the linked libraries for the streams of `input`.
-    init(_ input: Demuxer) {
+    ///
+    /// - Parameter isSeekable: whether a header is changed when the file ends.
+    init(_ input: Demuxer, isSeekable: Bool) {
         func parameters(_ index: Int) -> UnsafeMutablePointer<AVCodecParameters>? {
             input.stream(index)?.pointee.codecpar
         }
@@ -24,6 +26,9 @@ extension SoundPlan.Abilities {
                 return properties & AV_CODEC_PROP_LOSSLESS != 0 && properties & AV_CODEC_PROP_LOSSY == 0
             },
             encodes: { avcodec_find_encoder($0.libAV) != nil },
-            writes: { codec, format in format.takes(codec.libAV) })
+            writes: { codec, format in format.takes(codec.libAV) },
+            comesLate: { index, format in
+                !isSeekable && parameters(index).map { ADTSFrames.comesLate($0.pointee, format) } ?? false
+            })
     }
 }

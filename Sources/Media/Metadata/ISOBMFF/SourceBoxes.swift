@@ -5,9 +5,32 @@ internal import HWDModel
 /// The contents of a .mov or .mp4 input's boxes that libavformat does not report.
 package struct SourceBoxes {
     private let movie: Box
+    /// The numbers of the sample entries of a track's chunks, from 1, in order and again where they return, by the track's number;
+    /// none where the sample table does not show them, as that of a fragmented movie.
+    private let entryNumbers: [Int: [Int]]
 
     /// The contents of a movie box.
-    package init(movie: Box) { self.movie = movie }
+    package init(movie: Box) {
+        self.movie = movie
+        var numbers: [Int: [Int]] = [:]
+        // Of tracks of one number the first counts.
+        for track in movie.children.reversed() where movie.first("mvex") == nil {
+            guard let id = track.trackID else { continue }
+            numbers[id] = Self.entryNumbers(track)
+        }
+        entryNumbers = numbers
+    }
+
+    private static func entryNumbers(_ track: Box) -> [Int]? {
+        guard let table = track.first(path: Box.sampleTablePath), let chunks = try? ChunkTable(table).chunks else {
+            return nil
+        }
+        var numbers: [Int] = []
+        for chunk in chunks where chunk.sampleCount > 0 && chunk.entry != numbers.last {
+            numbers.append(chunk.entry)
+        }
+        return numbers
+    }
 
     /// The clean aperture of the track's pictures, which decode to `width`×`height`; nil when it is the whole picture.
     package func cleanAperture(track: Int32, width: Int, height: Int) -> CleanAperture? {
@@ -33,9 +56,10 @@ package struct SourceBoxes {
     /// The ICC profile of a track's first sample (`colr` of type `prof` or `rICC`, ISO/IEC 14496-12 12.1.5); nil without one.
     package func profile(track: Int32) -> [UInt8]? { sampleEntry(track: track).flatMap(Self.profile) }
 
-    /// Whether samples of a track have another ICC profile than its first one.
+    /// Whether samples of a track have another ICC profile than its first one; false where the sample table does not show which
+    /// entries they use.
     package func profileVaries(track: Int32) -> Bool {
-        Set(sampleEntries(track: track).map(Self.profile)).count > 1
+        entryNumbers[Int(track)] != nil && Set(sampleEntries(track: track).map(Self.profile)).count > 1
     }
 
     private static func profile(_ entry: Box) -> [UInt8]? {
@@ -104,7 +128,7 @@ package struct SourceBoxes {
     /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
     package func sampleEntries(track: Int32) -> [Box] {
         let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
-        guard let numbers = entryNumbers(track: track) else { return entries }
+        guard let numbers = entryNumbers[Int(track)] else { return entries }
         let used = Set(numbers)
         return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
     }
@@ -113,12 +137,9 @@ package struct SourceBoxes {
     /// does not show that.
     package func entryRuns(track: Int32) -> [Box] {
         let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
-        var (runs, last) = ([Box](), 0)
-        for number in entryNumbers(track: track) ?? [] where number != last {
-            last = number
-            if entries.indices.contains(number - 1) { runs.append(entries[number - 1]) }
+        return (entryNumbers[Int(track)] ?? []).compactMap { number in
+            entries.indices.contains(number - 1) ? entries[number - 1] : nil
         }
-        return runs
     }
 
     /// The configuration record (`hvcC`) of the first sample's entry; nil where libavformat reports that one.
@@ -126,18 +147,9 @@ package struct SourceBoxes {
     /// It reports the record of the track's first entry and, since FFmpeg 7.1, adds the arrays of `lhvC` to it.
     package func firstConfiguration(track: Int32) -> [UInt8]? {
         guard let entry = sampleEntry(track: track),
-            entryNumbers(track: track)?.first ?? 1 != 1 || entry.first("lhvC") != nil
+            entryNumbers[Int(track)]?.first ?? 1 != 1 || entry.first("lhvC") != nil
         else { return nil }
         return entry.first("hvcC")?.fields
-    }
-
-    /// The numbers of the sample entries of a track's chunks, from 1; nil where the sample table does not show them, as
-    /// that of a fragmented movie.
-    private func entryNumbers(track: Int32) -> [Int]? {
-        guard movie.first("mvex") == nil, let table = sampleTable(track: track),
-            let chunks = try? ChunkTable(table).chunks
-        else { return nil }
-        return chunks.filter { $0.sampleCount > 0 }.map(\.entry)
     }
 
     /// The end of a track's edit list on the movie's time line, in seconds; nil without one.
@@ -158,7 +170,7 @@ package struct SourceBoxes {
     /// The video sample entry of a track's first sample; the track's first one where that does not exist.
     private func sampleEntry(track: Int32) -> Box? {
         let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
-        let number = entryNumbers(track: track)?.first ?? 1
+        let number = entryNumbers[Int(track)]?.first ?? 1
         let first = entries.indices.contains(number - 1) ? entries[number - 1] : nil
         return first.flatMap { $0.isContainer ? $0 : nil } ?? entries.first { $0.isContainer }
     }

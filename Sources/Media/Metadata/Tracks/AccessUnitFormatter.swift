@@ -57,6 +57,9 @@ package struct AccessUnitFormatter: Sendable {
         bytes += unit
     }
 
+    /// Whether parameter sets of layers above the base are in samples.
+    package var writesUpperSets: Bool { !upperSets.isEmpty }
+
     /// Whether an access unit's length-prefixed bytes can be written as they are.
     package func keepsBytes(isSync: Bool) -> Bool {
         !hasStartCodes && !isChanged && (upperSets.isEmpty || !isSync)
@@ -68,7 +71,7 @@ package struct AccessUnitFormatter: Sendable {
         bytes.removeAll(keepingCapacity: true)
         do throws(BitstreamError) {
             var needsSets = hasStartCodes && isSync || isChanged
-            var needsUpperSets = isSync && !isChanged
+            var needsUpperSets = isSync
             isChanged = false
             var units = try unsafe LengthPrefixedNALUnits(Array(accessUnit)[...])
             while let unit = try units.next() {
@@ -76,7 +79,10 @@ package struct AccessUnitFormatter: Sendable {
                 let type = header.nalUnitType
                 // H.265 7.4.2.4.4: a delimiter precedes the parameter sets.
                 if needsSets, type != .aud {
-                    if type != .vps { bytes += parameterSets }
+                    if type != .vps {
+                        bytes += parameterSets
+                        needsUpperSets = false
+                    }
                     needsSets = false
                 }
                 if needsUpperSets, header.nuhLayerId > 0 {
