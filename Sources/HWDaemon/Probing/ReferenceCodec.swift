@@ -2,7 +2,7 @@
 public import HWDCoding
 public import HWDModel
 
-/// A library whose decoder is independent of the encoder under test: the reference decoder. It opens NVENC as well.
+/// The reference decoder: a library that decodes independently of the encoder under test, and that opens NVENC.
 public protocol ReferenceCodec {
     /// The library and its version.
     var name: String { get }
