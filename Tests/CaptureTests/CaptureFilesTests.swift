@@ -24,6 +24,23 @@ struct CaptureFilesTests {
         return bytes
     }
 
+    @Test func picturesWithoutSoundAreWrittenBeforeAPause() throws {
+        let path = NSTemporaryDirectory() + "capture-\(UUID().uuidString).mov"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var files = CaptureFiles(
+            CaptureFiles.Plan(
+                path: path, replaces: false, isNumbered: false, maxSize: nil, color: nil,
+                sound: SoundTrackSettings(timeScale: 48_000, entry: Box("mp4a", [UInt8](repeating: 0, count: 28)))))
+        try files.configure(.hevc(Self.configuration, color: nil))
+        let packet = CaptureFiles.Packet(bytes: Self.picture, time: 0, decodeTime: 0, duration: 3000, begins: false)
+        #expect(try files.append(packet))
+        #expect(files.reports.isEmpty)
+        try files.flush()
+        #expect(try Movie(path: path).tracks.map(\.sampleCount).max() == 1)
+        try files.finish(soundEnd: nil)
+        #expect(files.reports.map(\.frames) == [1])
+    }
+
     @Test func aFailureOfHeldPicturesLeavesAFinishedFile() throws {
         let path = NSTemporaryDirectory() + "capture-\(UUID().uuidString).mov"
         defer { try? FileManager.default.removeItem(atPath: path) }

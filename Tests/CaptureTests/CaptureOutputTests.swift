@@ -108,6 +108,44 @@ struct CaptureMarksTests {
         #expect(try folder.chapters("a-004.mov") == ["0.0 1.0 third"])
     }
 
+    @Test func numbersPrecedeASuffixOfAnyLength() {
+        for (path, second) in [
+            ("/tmp/a.mov", "/tmp/a-002.mov"), ("/tmp/a", "/tmp/a-002"), ("/tmp.d/a", "/tmp.d/a-002"),
+            ("a.b.qt", "a.b-002.qt"), ("a.movie", "a-002.movie"), ("a.", "a-002."), ("a", "a-002"),
+        ] {
+            let plan = CaptureFiles.Plan(path: path, replaces: false, isNumbered: false, maxSize: nil, color: nil)
+            #expect(plan.name(1) == path && plan.name(2) == second)
+        }
+    }
+
+    @Test func onlyANamedFileIsReplaced() throws {
+        let folder = try Folder()
+        for name in ["a.mov", "a-002.mov"] {
+            #expect(FileManager.default.createFile(atPath: "\(folder.path)/\(name)", contents: Data([1])))
+        }
+        var plan = folder.plan("a.mov", isNumbered: false)
+        plan.replaces = true
+        var files = CaptureFiles(plan)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
+        for number in 0..<60 { #expect(try files.append(frame(number, begins: number == 30))) }
+        try files.finish(soundEnd: nil)
+        #expect(files.reports.map { $0.file } == ["a.mov", "a-003.mov"].map { "\(folder.path)/\($0)" })
+        #expect(try Data(contentsOf: URL(filePath: folder.path + "/a-002.mov")) == Data([1]))
+    }
+
+    @Test func aSizeWithoutRoomForAPacketReplacesNothing() throws {
+        let folder = try Folder()
+        #expect(FileManager.default.createFile(atPath: folder.path + "/a.mov", contents: Data([1])))
+        var plan = folder.plan("a.mov", isNumbered: false)
+        (plan.replaces, plan.maxSize) = (true, CaptureFiles.smallestSize + 1000)
+        var files = CaptureFiles(plan)
+        try files.configure(.hevc(CaptureFilesTests.configuration, color: nil))
+        #expect(try !files.append(frame(0, padding: 1000)))
+        try files.finish(soundEnd: nil)
+        #expect(files.reports.isEmpty && files.frames == 0)
+        #expect(try Data(contentsOf: URL(filePath: folder.path + "/a.mov")) == Data([1]))
+    }
+
     @Test func withoutMarksThereAreNoChapters() throws {
         let folder = try Folder()
         var files = CaptureFiles(folder.plan("a.mov", isNumbered: false))

@@ -280,11 +280,12 @@ struct CaptureQueueTests {
         #expect(feed.queue.counts.captured == 4)
     }
 
-    @Test func aFormatThatIsNotRecordedEndsTheRecording() throws {
+    @Test(arguments: [nil, CaptureRate(-1), CaptureRate(1, 0)])
+    func aFormatThatIsNotRecordedEndsTheRecording(rate: CaptureRate?) throws {
         let feed = try Feed()
         feed.send(0)
         var other = Feed.format
-        other.content = .raw(pixelFormat: "YUYV")
+        if let rate { other.rate = rate } else { other.content = .raw(pixelFormat: "YUYV") }
         feed.queue.changed(other)
         feed.send(1)
         #expect(feed.take() == [0])

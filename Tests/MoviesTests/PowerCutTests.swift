@@ -143,6 +143,59 @@ import Testing
             ])
     }
 
+    @Test("A fragment repeats few bytes of earlier chapters")
+    func repeatedChapters() throws {
+        let long = (0..<600).map {
+            MovieChapter(seconds: Double($0) / 100, title: "\($0) \(String(repeating: "é", count: 100))")
+        }
+        let scratch = try Scratch()
+        let path = scratch.file("long.mov")
+        let bytes = try Self.recording(scratch, long)
+        let plain = try Self.recording(try Scratch())
+        let fragments = Self.boxes(bytes).count { $0.type == "moof" }
+        // An entry has 9 bytes beside its title, and the list less than 64.
+        let once = long.reduce(0) { $0 + 9 + $1.title.utf8.count }
+        #expect(fragments > 8 && bytes.count - plain.count < once + fragments * (4096 + 64))
+        try Data(bytes).write(to: URL(filePath: path))
+        let repair = try MovieRepair(path: path)
+        let shown = long.filter { $0.seconds < repair.duration }
+        #expect(shown.count > 500)
+        #expect(
+            try Self.chapters(path) == shown.map { "\(Int(($0.seconds * 1000).rounded())) \($0.title)" })
+    }
+
+    @Test("Pictures that refer to another track have chapters as well", arguments: ["cdsc", "chap"] as [FourCC])
+    func references(type: FourCC) throws {
+        let scratch = try Scratch()
+        var bytes = try Self.recording(scratch, [MovieChapter(seconds: 0, title: "Start")])
+        let boxes = Self.boxes(bytes)
+        let movie = try #require(boxes.first { $0.type == "moov" }).range
+        let space = try #require(boxes.first { $0.type == "free" && $0.range.lowerBound == movie.upperBound }).range
+        let tracks = try Movie(MovieMemory(bytes)).tracks
+        let pictures = try #require(tracks.first { $0.kind == .video })
+        let sound = try #require(tracks.first { $0.kind == .sound })
+        var children = try Box.parse(bytes[movie.lowerBound + Box.headerSize..<movie.upperBound])
+        let place = try #require(children.firstIndex { $0.trackID == Int(pictures.id) })
+        children[place].children.append(Box("tref", Box(type, [UInt8](bigEndian: [sound.id])).bytes))
+        let changed = Box("moov", children: children).bytes
+        let left = space.count - (changed.count - movie.count) - Box.headerSize
+        bytes.replaceSubrange(
+            movie.lowerBound..<space.upperBound,
+            with: changed + Box("free", [UInt8](repeating: 0, count: left)).bytes)
+        let path = scratch.file("references.mov")
+        try Data(bytes).write(to: URL(filePath: path))
+        let repair = try MovieRepair(path: path)
+        let read = try #require(try Movie(path: path).tracks.first { $0.kind == .video })
+        #expect(read.references[type] == [sound.id])
+        if type == "chap" {
+            // Which it has already.
+            #expect(repair.remarks.count == 1 && repair.remarks[0].contains("chapters"), "\(repair.remarks)")
+        } else {
+            #expect(repair.remarks.isEmpty && read.references["chap"]?.count == 1)
+            #expect(try Self.chapters(path) == ["0 Start"])
+        }
+    }
+
     @Test("Damaged chapters are left out, and no packet is")
     func damagedChapters() throws {
         let scratch = try Scratch()

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
+package import HWDTransport
 
 /// What a recording's frames wait in, and what a pause leaves them out of.
 ///
 /// Times are nanoseconds of CLOCK_MONOTONIC.
 package protocol PausableQueue: CaptureSink {
+    /// Signaled for each frame, and at the end.
+    var wake: EventFD { get }
     /// Whether frames are left out.
     var isPaused: Bool { get }
     /// Leaves out frames from a time on, but none that was taken.

@@ -205,7 +205,7 @@ package final class CaptureQueue: CaptureSink {
     /// - Returns: false where the frame is dropped.
     private func prepare(_ state: inout State) -> Bool {
         guard let format = state.pending else { return true }
-        guard let copy = FrameCopy(format) else {
+        guard let copy = FrameCopy(format), format.rate.map(\.isValid) ?? true else {
             state.end = .changed(format)
             wake.signal()
             return false

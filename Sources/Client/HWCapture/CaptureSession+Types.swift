@@ -77,7 +77,7 @@ extension CaptureSession {
 
     /// What became of the sound.
     public struct Sound: Hashable, Sendable {
-        /// Packets in the file, and those that would have overlapped others or found no room.
+        /// Packets that were taken, and those that would have overlapped others or found no room.
         public var packets = 0
         public var dropped = 0
         /// Seconds without sound between packets.

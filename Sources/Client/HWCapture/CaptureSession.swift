@@ -56,7 +56,7 @@ public final class CaptureSession: Sendable {
     /// Begins a chapter now: the finished file has it, and one that is repaired after a crash.
     ///
     /// - Parameter title: nil for the chapter's number.
-    /// - Returns: false after the end, and for more than 10,000 chapters.
+    /// - Returns: false after the end, for more than 10,000 chapters, and while the disk is too far behind.
     @discardableResult
     public func mark(_ title: String? = nil) -> Bool { recorder.timeline?.mark(title, at: CaptureFeed.now) != nil }
 

@@ -46,11 +46,18 @@ public final class CaptureSoundFeed: Sendable {
     /// - Parameters:
     ///   - bytes: as a sample of the movie: of AAC without an ADTS header.
     ///   - duration: in ticks of `settings`, above 0.
-    ///   - time: when its first sample is heard, in nanoseconds of CLOCK_MONOTONIC; an encoder's priming is heard before.
+    ///   - time: when its first sample is heard, in nanoseconds of CLOCK_MONOTONIC; an encoder's priming is heard before. One more
+    ///     than a second ahead or five seconds behind cannot be true: the packet is heard when it is sent.
     /// - Returns: false where no session takes packets: before it has begun, after its end, and for a duration that is not above 0.
     @discardableResult
     public func send(_ bytes: [UInt8], duration: Int, at time: UInt64) -> Bool {
-        state.withLock { state in
+        send(bytes, duration: duration, at: time, arrival: MonotonicTime.now.nanoseconds)
+    }
+
+    /// Sends a packet that arrives at a time of CLOCK_MONOTONIC, in nanoseconds.
+    func send(_ bytes: [UInt8], duration: Int, at stated: UInt64, arrival: UInt64) -> Bool {
+        let time = CaptureQueue.plausible(stated, arrival)
+        return state.withLock { state in
             guard state.isRunning, (1..<1 << 31).contains(duration) else { return false }
             if state.origin == nil, state.waiting.count == Self.greatestHistory { state.waiting.removeFirst() }
             guard state.waiting.count < Self.greatestQueue else {
@@ -71,8 +78,11 @@ public final class CaptureSoundFeed: Sendable {
 }
 
 extension CaptureSoundFeed: RecordedSound {
-    package func start() {
-        state.withLock { state in
+    package func start() throws(CaptureError) {
+        try state.withLock { state throws(CaptureError) in
+            guard !state.isRunning else {
+                throw CaptureError(.format, "another recording that has not ended has this feed of sound")
+            }
             state = State()
             state.isRunning = true
         }

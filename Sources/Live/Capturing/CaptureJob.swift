@@ -85,7 +85,11 @@ package final class CaptureJob {
         guard kind.comesBack else {
             throw CommandFailure(.usage, "--reconnect is for cameras and nodes, not for the source \(kind.name)")
         }
-        return try ReconnectingSource(wait: UInt64(wait)) { () throws(CommandFailure) in try kind.open(request) }
+        let source = try kind.open(request)
+        let again = try kind.again(request, source)
+        return try ReconnectingSource(source, wait: UInt64(wait)) { () throws(CommandFailure) in
+            try kind.open(again)
+        }
     }
 
     /// Refuses an output that cannot be written, before anything is done for it; it is created with the first frame.
@@ -288,6 +292,9 @@ package final class CaptureJob {
         failure = written.failure.map { CommandFailure($0) } ?? failure
         if let failure { (receipt.endedBy, receipt.reason) = ("failure", failure.reason) }
         guard !receipt.files.isEmpty || saver != nil && receipt.captured > 0 else {
+            if failure == nil, case .maxSize = end {
+                throw CommandFailure(.usage, "--max-size has no room for the first frame: no file was written")
+            }
             let reason =
                 receipt.pauses.isEmpty ? "\(name) sent no frame" : "\(name) sent no frame outside of pauses"
             throw failure ?? CommandFailure(.noInput, "\(reason): no file was written")

@@ -15,6 +15,8 @@ package struct CaptureRequest: Sendable {
     package var cursor: CaptureArguments.Cursor?
     /// Whether a person is asked again for what they have chosen before.
     package var choosesAgain = false
+    /// Whether `part` is a name, and neither a serial nor an id.
+    package var isByName = false
 
     package init(part: String = "", width: Int? = nil, height: Int? = nil, rate: CaptureRate? = nil) {
         (self.part, self.width, self.height, self.rate) = (part, width, height, rate)
@@ -64,6 +66,8 @@ package struct CaptureKind: Sendable {
     package var hasPart: Bool
     /// Whether a source that went away can come back under its name.
     package var comesBack = false
+    /// The request for a source that was opened and has gone away, where that is not the first one.
+    package var again: @Sendable (CaptureRequest, any CaptureSource) throws(CommandFailure) -> CaptureRequest
     /// Whether sources may code themselves.
     package var hasCoded = false
     package var list: @Sendable () throws(CommandFailure) -> [CaptureListing]
@@ -75,6 +79,7 @@ package struct CaptureKind: Sendable {
         open: @escaping @Sendable (CaptureRequest) throws(CommandFailure) -> any CaptureSource
     ) {
         (self.name, self.hasPart, self.list, self.open) = (name, hasPart, list, open)
+        again = { request, _ throws(CommandFailure) in request }
     }
 
     /// The kind of a name of `--source`, and its part.

@@ -25,13 +25,14 @@ package final class ReconnectingSource: CaptureSource {
     /// Between two tries.
     private static let pause: Duration = .milliseconds(500)
 
-    /// Opens the source for the first time.
-    /// - Throws: why it cannot be opened.
+    /// - Parameters:
+    ///   - source: is open.
+    ///   - open: opens it again.
     package init(
-        wait: UInt64, open: @escaping @Sendable () throws(CommandFailure) -> any CaptureSource
+        _ source: any CaptureSource, wait: UInt64,
+        open: @escaping @Sendable () throws(CommandFailure) -> any CaptureSource
     ) throws(CommandFailure) {
         do throws(SystemError) { wake = try EventFD() } catch { throw CommandFailure(.software, "\(error)") }
-        let source = try open()
         (self.wait, self.open, format) = (wait, open, source.format)
         state = Mutex(State(source: source))
     }
@@ -75,7 +76,6 @@ package final class ReconnectingSource: CaptureSource {
     private func run(_ sink: any CaptureSink) {
         guard let epoll = try? Epoll(), (try? epoll.add(wake.fileDescriptor, token: 0, events: .readable)) != nil
         else { return sink.ended(.failed("a source that goes away cannot be waited for")) }
-        var known = format
         while !isStopped {
             _ = try? epoll.wait(until: nil)
             wake.clear()
@@ -92,10 +92,8 @@ package final class ReconnectingSource: CaptureSource {
                 if !isStopped { sink.ended(.gone("\(gone.reason), and was not back within \(seconds) s")) }
                 return
             }
-            if source.format != known {
-                known = source.format
-                sink.changed(known)
-            }
+            // The source before may have changed it.
+            sink.changed(source.format)
             state.withLock { $0.source = source }
             do {
                 try source.start(Relay(sink, self, since: gone.last))

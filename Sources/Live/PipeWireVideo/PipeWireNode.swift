@@ -35,11 +35,14 @@ package struct PipeWireNode: Hashable, Sendable {
     }
 
     /// The node that a person names: by its name, serial or id.
+    /// - Parameter isByName: whether neither a serial nor an id is meant.
     /// - Throws: `noInput` where there is none.
-    package static func named(_ text: String) throws(CommandFailure) -> PipeWireNode {
+    package static func named(_ text: String, isByName: Bool = false) throws(CommandFailure) -> PipeWireNode {
         let nodes = try all()
-        if let node = nodes.first(where: { $0.name == text }) ?? nodes.first(where: { String($0.serial) == text })
-            ?? nodes.first(where: { String($0.id) == text })
+        if let node = nodes.first(where: { $0.name == text }) { return node }
+        if !isByName,
+            let node = nodes.first(where: { String($0.serial) == text })
+                ?? nodes.first(where: { String($0.id) == text })
         {
             return node
         }

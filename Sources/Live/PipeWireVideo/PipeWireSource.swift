@@ -11,6 +11,8 @@ internal import HWDVideoSources
 /// Video of a node of PipeWire: a camera, a screen of the portal, or another program.
 package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     package let format: CaptureFormat
+    /// The node's; empty for one without a name.
+    private let name: String
     private let video: OpaquePointer
     private let silence: Duration
     /// What the calls use, which do not overlap; the stream has its address.
@@ -20,15 +22,16 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - node: its name, serial or id.
+    ///   - isByName: whether `node` is a name, and neither a serial nor an id.
     ///   - size: in pixels, which the node sends if it can; nil where it does not matter.
     ///   - rate: frames per second, as `size`.
     ///   - silence: how long nothing may come before the source ends.
     /// - Throws: a failure with the exit code of its cause.
     package convenience init(
-        node: String, size: (width: Int, height: Int)? = nil, rate: CaptureRate? = nil,
+        node: String, isByName: Bool = false, size: (width: Int, height: Int)? = nil, rate: CaptureRate? = nil,
         silence: Duration = .seconds(5)
     ) throws(CommandFailure) {
-        let found = try PipeWireNode.named(node)
+        let found = try PipeWireNode.named(node, isByName: isByName)
         let request = hwd_pw_video_request(
             width: UInt32(clamping: size?.width ?? 0), height: UInt32(clamping: size?.height ?? 0),
             rate: UInt32(clamping: rate?.numerator ?? 0), per: UInt32(clamping: rate?.denominator ?? 1))
@@ -69,7 +72,7 @@ package final class PipeWireSource: CaptureSource, @unchecked Sendable {
             hwd_pw_video_close(video)
             throw CommandFailure(.unavailable, "the PipeWire node \(name) refused the connection")
         }
-        (self.video, self.silence) = (video, silence)
+        (self.video, self.silence, self.name) = (video, silence, name)
         format = CaptureFormat(negotiated)
     }
 
@@ -114,9 +117,21 @@ extension PipeWireSource {
                     name: "pipewire:\(name)", description: node.description, formats: ["as the node sends"])
             }
         } open: { request throws(CommandFailure) in
-            try PipeWireSource(node: request.part, size: request.size, rate: request.rate)
+            try PipeWireSource(
+                node: request.part, isByName: request.isByName, size: request.size, rate: request.rate)
         }
         kind.comesBack = true
+        // Another node may get its id, and it gets another serial.
+        kind.again = { request, source throws(CommandFailure) in
+            guard let name = (source as? PipeWireSource)?.name, !name.isEmpty else {
+                throw CommandFailure(
+                    .usage,
+                    "--reconnect finds a PipeWire node again by its name, and the node \(request.part) has none")
+            }
+            var again = request
+            (again.part, again.isByName) = (name, true)
+            return again
+        }
         return kind
     }
 }

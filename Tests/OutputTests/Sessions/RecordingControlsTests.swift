@@ -91,6 +91,36 @@ struct RecordingControlsTests {
         }
     }
 
+    @Test func whatIsMarkedWhileItEndsIsInTheFileOrRefused() async throws {
+        let service = try PrivateService()
+        let frames = GrayFrames()
+        let path = "\(service.folder)/end.mov"
+        let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, fast())
+        frames.send(0..<10)
+        #expect(session.mark("first"))
+        let marker = Task {
+            var count = 0
+            while !Task.isCancelled {
+                if session.mark() { count += 1 }
+                // Chapters' times are in milliseconds.
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+            return count
+        }
+        frames.send(10..<20)
+        let receipt = try await session.stop()
+        marker.cancel()
+        let count = await marker.value
+        #expect(count > 0 && receipt.marks.count == count + 1)
+        guard case .stopped = receipt.end else {
+            Issue.record("it ended by \(receipt.end)")
+            return
+        }
+        #expect(!session.mark() && !session.pause())
+        let titles = try Probe.lines(path, "-show_entries", "chapter_tags=title")
+        #expect(titles == ["Start"] + receipt.marks.map(\.title))
+    }
+
     @Test func aSizeEndsIt() async throws {
         let service = try PrivateService()
         let frames = GrayFrames()

@@ -239,6 +239,14 @@ struct RecordingTests {
             #expect(await failure(wrong, path)?.code == .format, "\(wrong)")
         }
         #expect(await failure(good, path) { $0.duration = .zero }?.code == .format)
+        #expect(await failure(good, path) { $0.greatestSize = 50_000 }?.code == .format)
+        let entry = Box("mp4a", [UInt8](repeating: 0, count: 28))
+        for sound in [
+            SoundTrackSettings(timeScale: 0, entry: entry),
+            SoundTrackSettings(timeScale: 48_000, entry: Box("mp4a", [0])),
+        ] {
+            #expect(await failure(good, path) { $0.sound = CaptureSoundFeed(sound) }?.code == .format)
+        }
         #expect(await failure(good, "\(service.folder)/none/a.mov")?.code == .file(.cannotCreate))
         #expect(FileManager.default.createFile(atPath: path, contents: Data("old".utf8)))
         #expect(await failure(good, path)?.code == .file(.cannotCreate))

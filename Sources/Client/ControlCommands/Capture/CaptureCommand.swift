@@ -107,7 +107,7 @@ package struct CaptureCommand: ParsableCommand {
             number, the highest first, white for 1 and black for 0; a bar at the right flashes once a second, with a \
             click.
             A warning names what a source sends in another size or at another rate than was asked. A camera or node that goes \
-            away ends the recording cleanly; with --reconnect TIME it is waited for, and the receipt lists the time without it. One \
+            away ends the recording cleanly; with --reconnect TIME it is waited for, a node by its name, and the receipt lists the time without it. One \
             that sends nothing for 5 seconds, or a screen or window whose first picture takes 30, ends the recording with status 74.
             """)
 

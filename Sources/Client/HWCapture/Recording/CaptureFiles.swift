@@ -49,7 +49,9 @@ package struct CaptureFiles: CaptureOutput {
             guard isNumbered || number > 1 else { return path }
             let digits = String(number)
             let text = String(repeating: "0", count: max(0, 3 - digits.count)) + digits
-            return "\(path.dropLast(4))-\(text)\(path.suffix(4))"
+            let name = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+            let suffix = path[name...].lastIndex(of: ".") ?? path.endIndex
+            return "\(path[..<suffix])-\(text)\(path[suffix...])"
         }
     }
 
@@ -181,7 +183,16 @@ package struct CaptureFiles: CaptureOutput {
         if isFull { return false }
         if packet.begins { try finishFile(soundEnd: samples(packet.time), until: packet.time) }
         let recorder: MovieRecorder
-        if let current = self.recorder { recorder = current } else { recorder = try begin(packet) }
+        if let current = self.recorder {
+            recorder = current
+        } else {
+            // One that has no room for a packet would replace a file for nothing.
+            if let maxSize = plan.maxSize, UInt64(packet.bytes.count) + space(for: 1) > maxSize {
+                isFull = true
+                return false
+            }
+            recorder = try begin(packet)
+        }
         if recorder.size != written { (written, pending) = (recorder.size, 0) }
         pending += UInt64(packet.bytes.count)
         if let maxSize = plan.maxSize, written + pending + overhead > maxSize {
@@ -218,7 +229,11 @@ package struct CaptureFiles: CaptureOutput {
     }
 
     /// More than the boxes of the next fragment and of the end take: 64 bytes for each frame, and what is there once; both have chapters.
-    private var overhead: UInt64 { UInt64(128 * ((reports.last?.frames ?? 0) + 1) + (96 << 10) + 2 * marks.size) }
+    private func space(for frames: Int) -> UInt64 { Self.smallestSize + UInt64(128 * frames + 2 * marks.size) }
+    private var overhead: UInt64 { space(for: (reports.last?.frames ?? 0) + 1) }
+
+    /// Bytes that a file has room for beside its packets.
+    package static let smallestSize: UInt64 = 96 << 10
 
     private mutating func begin(_ packet: Packet) throws(CaptureError) -> MovieRecorder {
         guard let configuration else {
@@ -245,12 +260,15 @@ package struct CaptureFiles: CaptureOutput {
     }
 
     /// Creates the next file; numbers whose files exist are skipped, unless files are replaced.
+    ///
+    /// What follows a file that is not numbered replaces nothing: nobody has named it.
     private mutating func create() throws(MovieError) -> (String, MovieRecorder) {
         while true {
             number += 1
             let path = plan.name(number)
-            if plan.isNumbered || number > 1, !plan.replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
-            return (path, try MovieRecorder(path: path, replaces: plan.replaces))
+            let replaces = plan.replaces && (plan.isNumbered || number == 1)
+            if plan.isNumbered || number > 1, !replaces, access(FileName.bytes(path), F_OK) == 0 { continue }
+            return (path, try MovieRecorder(path: path, replaces: replaces))
         }
     }
 
@@ -265,6 +283,7 @@ package struct CaptureFiles: CaptureOutput {
 
     /// Writes the packets so far, where none may come for a while.
     package mutating func flush() throws(CaptureError) {
+        if !waiting.isEmpty { _ = try release(isSoundLate: true) }
         guard let recorder else { return }
         do throws(MovieError) { try recorder.flush() } catch { throw CaptureError(error) }
         settle()

@@ -42,6 +42,12 @@ final class CaptureRecorder: Sendable {
         }
         (self.daemon, self.source, self.path, self.options, self.copy) = (daemon, source, path, options, copy)
         limit = try options.duration.map(Self.nanoseconds)
+        if let size = options.greatestSize, size <= CaptureFiles.smallestSize {
+            throw CaptureError(.format, "a recording does not fit in \(size) bytes")
+        }
+        if let sound = options.sound {
+            do throws(MovieError) { try sound.settings.check() } catch { throw CaptureError(.format, error.reason) }
+        }
         try Self.check(path, replaces: options.replaces)
         stopRequest = try EventFD()
         loop = try CaptureLoop(request: stopRequest.fileDescriptor)
@@ -87,7 +93,7 @@ final class CaptureRecorder: Sendable {
     func result() throws(CaptureError) -> CaptureSession.Receipt {
         let (receipt, failure) = state.withLock { ($0.receipt, $0.failure) }
         if let failure { throw failure }
-        guard let receipt else { throw CaptureError(.noFrames, "the source sent no frame: no file was written") }
+        guard let receipt else { throw Self.failure(.stopped, hasPauses: false) }
         return receipt
     }
 
@@ -188,25 +194,34 @@ final class CaptureRecorder: Sendable {
             follow: {
                 stopRequest.clear()
                 return isStopRequested.load(ordering: .acquiring)
-            }, stepped: timeline.step
+            }, stepped: timeline.step, ended: timeline.close
         ).cause
         let written = writer.finish()
         frames.settle(written.frames)
         var (end, failure) = Self.outcome(cause)
         if let error = written.failure { (end, failure) = (.failed(error), error) }
-        guard let file = written.reports.first?.file else { return self.end(nil, failure) }
+        guard let file = written.reports.first?.file else {
+            return self.end(nil, failure ?? Self.failure(end, hasPauses: !timeline.pauses.isEmpty))
+        }
         var receipt = CaptureSession.Receipt(file, written, queue.counts, created, end)
         receipt.preset = created.usingHardware ? nil : settings.preset
-        receipt.restarts = frames.restartCount
-        receipt.newSizes = Array(frames.sizes.dropFirst())
-        (receipt.pauses, receipt.marks) = (timeline.pauses, timeline.marks)
-        receipt.sound = options.sound?.counts
+        (receipt.restarts, receipt.newSizes) = (frames.restartCount, Array(frames.sizes.dropFirst()))
+        (receipt.pauses, receipt.marks, receipt.sound) = (timeline.pauses, timeline.marks, options.sound?.counts)
         self.end(receipt, failure)
     }
 
     private func settings(_ format: CaptureFormat, _ pixelFormat: PixelFormat) -> CaptureSettings {
         CaptureSettings(
             format, pixelFormat, specification: options.encoderSpecification, properties: options.properties)
+    }
+
+    /// Why a recording that has not failed has no file.
+    private static func failure(_ end: CaptureSession.End, hasPauses: Bool) -> CaptureError {
+        if case .greatestSize = end {
+            return CaptureError(.format, "the greatest size has no room for the first frame: no file was written")
+        }
+        let reason = hasPauses ? "the source sent no frame outside of pauses" : "the source sent no frame"
+        return CaptureError(.noFrames, "\(reason): no file was written")
     }
 
     private static func outcome(_ cause: CaptureStop) -> (CaptureSession.End, CaptureError?) {

@@ -110,11 +110,9 @@ package final class CaptureLoop: Sendable {
     ) throws {
         try epoll.add(stream.wake.fileDescriptor, token: 1, events: .readable)
         if let session = stream.descriptor { try watch(session, isOpen: true) }
-        do {
-            try stream.prepare()
-            try sound?.start()
-            try source.start(stream.frames)
-        } catch {
+        try stream.prepare()
+        try sound?.start()
+        do { try source.start(stream.frames) } catch {
             source.stop()
             sound?.stop()
             throw error
@@ -126,9 +124,11 @@ package final class CaptureLoop: Sendable {
     /// - Parameters:
     ///   - follow: does what was asked for, after each wait; whether the recording is to end.
     ///   - stepped: called after each step, with the time of CLOCK_MONOTONIC in nanoseconds.
+    ///   - ended: called when the end is known, before what was taken is coded.
     /// - Returns: why the recording ended, and when, in nanoseconds of CLOCK_MONOTONIC.
     package func run(
-        _ stream: any CaptureStream, _ source: any CaptureSource, follow: () -> Bool, stepped: (UInt64) -> Void
+        _ stream: any CaptureStream, _ source: any CaptureSource, follow: () -> Bool, stepped: (UInt64) -> Void,
+        ended: () -> Void = {}
     ) -> (cause: CaptureStop, time: UInt64) {
         var end: CaptureStop?
         var isReceiving = true
@@ -148,6 +148,7 @@ package final class CaptureLoop: Sendable {
             }
         } catch { end = .failed(error) }
         var cause = end ?? .request
+        ended()
         let time = MonotonicTime.now.nanoseconds
         source.stop()
         do { if stream.isCoding { try stream.drain() } } catch { cause.note(error) }

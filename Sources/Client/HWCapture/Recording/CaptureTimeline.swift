@@ -10,6 +10,7 @@ package final class CaptureTimeline: Sendable {
         var marks: [CaptureSession.Mark] = []
         /// When all of what precedes a pause is coded; nil once it is written.
         var flushTime: UInt64?
+        var isClosed = false
     }
 
     private let queue: any PausableQueue
@@ -17,7 +18,7 @@ package final class CaptureTimeline: Sendable {
     private let sound: (any RecordedSound)?
     private let state = Mutex(State())
 
-    /// Nanoseconds in which a frame and its sound are coded, whose true time is known after half a second.
+    /// Nanoseconds after which a frame and its sound are coded: sound is held for half a second until its true time is known.
     package static let codingTime: UInt64 = 750_000_000
 
     package init(_ queue: any PausableQueue, _ writer: CaptureWriter, _ sound: (any RecordedSound)?) {
@@ -32,42 +33,48 @@ package final class CaptureTimeline: Sendable {
     }
 
     /// Leaves out what is seen and heard from a time on, but none that was taken.
-    /// - Returns: when the pause begins; nil while one lasts, and where there are too many.
+    /// - Returns: when the pause begins; nil while one lasts, where there are too many, and after `close`.
     package func pause(at time: UInt64) -> UInt64? {
         state.withLock { state in
-            guard let begin = queue.pause(at: time) else { return nil }
+            guard !state.isClosed, let begin = queue.pause(at: time) else { return nil }
             sound?.pause(at: begin)
             // A pause may last, and what precedes it is not to be lost.
             state.flushTime = begin + Self.codingTime
+            // The last frame may have been repeated for the time before.
+            queue.wake.signal()
             return begin
         }
     }
 
     /// Ends the pause now: frames that have come since that was asked for are left out already.
-    /// - Returns: when; nil while there is none.
+    /// - Returns: when; nil while there is none, and after `close`.
     package func resume() -> UInt64? {
         state.withLock { state in
-            guard let end = queue.resume(at: MonotonicTime.now.nanoseconds) else { return nil }
+            guard !state.isClosed, let end = queue.resume(at: MonotonicTime.now.nanoseconds) else { return nil }
             sound?.resume(at: end)
             state.flushTime = nil
+            queue.wake.signal()
             return end
         }
     }
 
     /// Begins a chapter at a time.
     /// - Parameter title: nil for the chapter's number.
-    /// - Returns: nil where there are too many.
+    /// - Returns: nil where there are too many, while the disk is too far behind, and after `close`.
     package func mark(_ title: String?, at time: UInt64) -> CaptureSession.Mark? {
         state.withLock { state in
-            guard state.marks.count < CaptureMarks.greatestCount else { return nil }
+            guard !state.isClosed, state.marks.count < CaptureMarks.greatestCount else { return nil }
             let elapsed = queue.elapsed(at: time)
             let mark = CaptureSession.Mark(
                 time: Double(elapsed / 1_000_000) / 1000, title: title ?? "Chapter \(state.marks.count + 1)")
-            writer.mark(mark.title, at: CaptureFiles.ticks(elapsed))
+            guard writer.mark(mark.title, at: CaptureFiles.ticks(elapsed)) else { return nil }
             state.marks.append(mark)
             return mark
         }
     }
+
+    /// Ends it: what is asked for later would not be in the file.
+    package func close() { state.withLock { $0.isClosed = true } }
 
     /// Writes what precedes a pause once it is coded, for the recording's thread.
     package func step(at now: UInt64) {

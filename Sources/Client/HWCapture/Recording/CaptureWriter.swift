@@ -52,9 +52,10 @@ package final class CaptureWriter: Sendable {
     }
 
     /// Whether more can be given: else the frames wait before they are coded.
-    package var isReady: Bool {
-        waiting.load(ordering: .relaxed) < Self.greatestBacklog && messages.count < messages.capacity - 64
-    }
+    package var isReady: Bool { waiting.load(ordering: .relaxed) < Self.greatestBacklog && hasSpareRoom }
+
+    /// Whether there is more room than what cannot wait takes, such as sound.
+    private var hasSpareRoom: Bool { messages.count < messages.capacity - 64 }
 
     package var state: Result { result.withLock { $0 } }
 
@@ -81,7 +82,8 @@ package final class CaptureWriter: Sendable {
     package func endSound(at time: Int64) { push(.soundEnd(time)) }
 
     /// Begins a chapter at a time of the recording, in ticks.
-    package func mark(_ title: String, at time: Int64) { push(.mark(title, time)) }
+    /// - Returns: false while the disk is too far behind, and after `finish`.
+    package func mark(_ title: String, at time: Int64) -> Bool { hasSpareRoom && messages.push(.mark(title, time)) }
 
     /// Saves what is kept up to a time of the recording, in ticks.
     package func save(at time: Int64) { push(.save(time)) }

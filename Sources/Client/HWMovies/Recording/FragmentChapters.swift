@@ -10,6 +10,9 @@ struct FragmentChapters: Sendable {
 
     /// A list's entries at most: their number has a byte.
     private static let listSize = 255
+    /// Bytes of entries that a fragment repeats at most: thousands of fragments may have new chapters.
+    private static let greatestRepeat = 4096
+    private static let longestTitle = 255
     private static let ticksPerSecond = 1e7
     /// Chapters that are read of a file at most.
     private static let greatestCount = 1 << 16
@@ -39,13 +42,19 @@ struct FragmentChapters: Sendable {
 
     /// The `udta` of a fragment; nil where nothing is new.
     ///
-    /// Readers number the entries of a list from its first, so those before the new ones are in it as well.
+    /// Readers number the entries of a list from its first, so the last of those before the new ones are in it as well.
     /// - Parameter stored: what earlier fragments have.
     static func box(_ chapters: [MovieChapter], after stored: [MovieChapter]) -> Box? {
         guard chapters != stored else { return nil }
         let known = zip(chapters, stored).prefix { $0 == $1 }.count
         guard known < chapters.count else { return nil }
-        var rest = chapters[min(known, max(0, chapters.count - listSize))...]
+        var (first, size) = (known, 0)
+        while first > 0, chapters.count - first < listSize {
+            size += 9 + min(longestTitle, chapters[first - 1].title.utf8.count)
+            guard size <= greatestRepeat else { break }
+            first -= 1
+        }
+        var rest = chapters[first...]
         var lists: [Box] = []
         while !rest.isEmpty {
             let list = rest.prefix(listSize)
@@ -54,20 +63,12 @@ struct FragmentChapters: Sendable {
             var fields = [UInt8](bigEndian: [0x0100_0000, 0]) + [UInt8(list.count)]
             for chapter in list {
                 let seconds = min(max(0, chapter.seconds), Double(UInt32.max))
-                let title = cut(chapter.title)
+                let title = ChapterText.cut(chapter.title, to: longestTitle)
                 fields.appendBigEndian(UInt64((seconds * ticksPerSecond).rounded()))
                 fields += [UInt8(title.count)] + title
             }
             lists.append(Box("chpl", fields))
         }
         return Box("udta", children: lists)
-    }
-
-    /// The whole characters of the first 255 bytes.
-    private static func cut(_ title: String) -> [UInt8] {
-        var bytes = Array(title.utf8.prefix(256))
-        guard bytes.count == 256 else { return bytes }
-        while bytes.removeLast() & 0xC0 == 0x80 {}
-        return bytes
     }
 }

@@ -41,7 +41,7 @@ struct RepairPlan {
             throw MovieError(.limit, "\(name) has \(samples) samples; \(Self.maxSamples) can be finished")
         }
         var built = try Self.movieBox(movie, layout.media, try source.read(body))
-        remarks =
+        var remarks =
             movie.remarks
             + layout.others.map {
                 "the boxes \"\($0)\" behind the movie box are no longer found in the finished file"
@@ -51,7 +51,11 @@ struct RepairPlan {
         }
         let titles = try Self.addChapters(movie, to: &built, at: source.length)
         try Self.setDuration(built.duration, in: &built.box)
-        duration = Double(built.duration) / Double(movie.timeScale)
+        let duration = Double(built.duration) / Double(movie.timeScale)
+        if titles == nil, movie.fragmentChapters.contains(where: { $0.seconds < duration }) {
+            remarks.append("the chapters of the fragments are left out: no track of pictures can have them")
+        }
+        (self.duration, self.remarks) = (duration, remarks)
         guard UInt64(built.box.size) <= MovieLimits.movieSize else {
             throw MovieError(
                 .limit, "the movie box would have \(built.box.size) bytes: no reader would open the file")
@@ -110,7 +114,10 @@ struct RepairPlan {
             let bytes = try source.read(position..<min(source.length, position + step + overlap))
             var place = 0
             while place + 12 <= bytes.count {
-                if bytes[place] == 0x6D, bytes.fourCC(at: place) == "moof", bytes.fourCC(at: place + 8) == "mfhd" {
+                // Any title may have the names: the size is that of `mfhd`.
+                if bytes[place] == 0x6D, bytes.fourCC(at: place) == "moof", bytes.fourCC(at: place + 8) == "mfhd",
+                    bytes.bigEndian(at: place + 4, 4) == 16
+                {
                     return true
                 }
                 place += 1
@@ -162,7 +169,7 @@ struct RepairPlan {
     /// Adds a track with the chapters of the fragments to the movie box, as that of the first track of pictures.
     ///
     /// - Parameter position: where the titles are appended.
-    /// - Returns: the titles' media; nil without chapters, and where the pictures refer to other tracks already.
+    /// - Returns: the titles' media; nil without chapters that begin before the end, and where the pictures have others already.
     private static func addChapters(
         _ movie: Movie, to built: inout (box: Box, duration: UInt64, count: Int), at position: UInt64
     ) throws(MovieError) -> Box? {
@@ -170,14 +177,20 @@ struct RepairPlan {
         let end = Double(built.duration) / Double(movie.timeScale)
         guard let pictures = movie.tracks.first(where: { $0.kind == .video && ids.contains(Int($0.id)) }),
             let place = built.box.children.firstIndex(where: { $0.trackID == Int(pictures.id) }),
-            built.box.children[place].first("tref") == nil,
+            pictures.references["chap"] == nil,
             let id = ids.max().flatMap({ UInt32(exactly: $0 + 1) }),
             let (track, media) = WrittenTrack.chapters(
                 movie.fragmentChapters, until: end, isQuickTime: movie.brand == "qt  ", at: position)
         else { return nil }
-        // Behind the header and the edits.
-        let behind = built.box.children[place].children.lastIndex { $0.type == "tkhd" || $0.type == "edts" } ?? -1
-        built.box.children[place].children.insert(TrackBoxes.chapterReference(id), at: behind + 1)
+        let reference = TrackBoxes.chapterReference(id)
+        if let others = built.box.children[place].children.firstIndex(where: { $0.type == "tref" }) {
+            built.box.children[place].children[others].fields += reference.fields
+        } else {
+            // Behind the header and the edits.
+            let behind =
+                built.box.children[place].children.lastIndex { $0.type == "tkhd" || $0.type == "edts" } ?? -1
+            built.box.children[place].children.insert(reference, at: behind + 1)
+        }
         let last = built.box.children.lastIndex { $0.type == "trak" } ?? place
         built.box.children.insert(try track.box(id, movieScale: movie.timeScale), at: last + 1)
         built.count += track.count

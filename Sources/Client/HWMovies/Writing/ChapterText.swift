@@ -22,10 +22,18 @@ enum ChapterText {
 
     /// A sample: the length, the title, and the statement that it is UTF-8.
     static func sample(_ title: String) -> [UInt8] {
-        let text = Array(title.utf8.prefix(Int(UInt16.max)))
+        let text = cut(title, to: Int(UInt16.max))
         var bytes: [UInt8] = []
         bytes.appendBigEndian(UInt16(text.count))
         return bytes + text + Box("encd", [0, 0, 1, 0]).bytes
+    }
+
+    /// The whole characters of a title's first bytes.
+    static func cut(_ title: String, to count: Int) -> [UInt8] {
+        var bytes = Array(title.utf8.prefix(count + 1))
+        guard bytes.count > count else { return bytes }
+        while bytes.removeLast() & 0xC0 == 0x80 {}
+        return bytes
     }
 }
 

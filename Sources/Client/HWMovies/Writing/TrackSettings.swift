@@ -88,6 +88,14 @@ public struct SoundTrackSettings: Sendable {
         self.timeScale = timeScale
         self.entry = entry
     }
+
+    /// Whether it can be written.
+    /// - Throws: `usage`, with what cannot.
+    package func check() throws(MovieError) {
+        guard timeScale > 0, entry.size >= 36 else {
+            throw MovieError(.usage, "a track of sound needs a time scale above 0 and a whole sample entry")
+        }
+    }
 }
 
 /// A packet that is written.

@@ -72,9 +72,7 @@ struct WrittenTrack {
     }
 
     init(sound: SoundTrackSettings, isQuickTime: Bool) throws(MovieError) {
-        guard sound.timeScale > 0, sound.entry.size >= 36 else {
-            throw MovieError(.usage, "a track of sound needs a time scale above 0 and a whole sample entry")
-        }
+        try sound.check()
         media = .sound(sound)
         (timeScale, self.isQuickTime) = (sound.timeScale, isQuickTime)
         entries = [sound.entry]

@@ -95,7 +95,9 @@ final class CaptureActions {
     private func mark(_ title: String?, at time: UInt64) {
         guard let mark = timeline.mark(title, at: time) else {
             return Console.note(
-                "warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
+                timeline.marks.count < CaptureMarks.greatestCount
+                    ? "warning: no chapter begins: the disk is too slow"
+                    : "warning: the recording has \(CaptureMarks.greatestCount) chapters, and gets no more")
         }
         Console.file("\(mark.title) at \(seconds(at: time)) s")
     }
