@@ -9,7 +9,7 @@ extension CaptureSession {
         /// How long the recording is; nil until `stop`, or until the source ends.
         public var duration: Duration?
         /// Bytes of the file at most, at which the recording ends; nil without an end.
-        public var greatestSize: UInt64?
+        public var maxSize: UInt64?
         /// The sound of the recording; nil for none.
         public var sound: CaptureSoundFeed?
         /// Properties of the compression session; they replace those of recordings: `RealTime`, no reordered pictures, a key frame
@@ -31,8 +31,8 @@ extension CaptureSession {
         case stopped
         /// It has lasted for `Options.duration`.
         case duration
-        /// The next frame would have exceeded `Options.greatestSize`.
-        case greatestSize
+        /// The next frame would have exceeded `Options.maxSize`.
+        case maxSize
         /// The source ended, and why.
         case source(String)
         /// It failed; the file has what was coded before.

@@ -33,8 +33,8 @@ public final class CaptureSoundFeed: Sendable {
     private let state = Mutex(State())
 
     /// Packets that wait for the recording's first frame: older ones are heard before it.
-    private static let greatestHistory = 256
-    private static let greatestQueue = 8192
+    private static let maxHistory = 256
+    private static let maxQueue = 8192
     /// Nanoseconds that the last packet may come behind the last frame.
     private static let longestDelay: UInt64 = 500_000_000
 
@@ -59,8 +59,8 @@ public final class CaptureSoundFeed: Sendable {
         let time = CaptureQueue.plausible(stated, arrival)
         return state.withLock { state in
             guard state.isRunning, (1..<1 << 31).contains(duration) else { return false }
-            if state.origin == nil, state.waiting.count == Self.greatestHistory { state.waiting.removeFirst() }
-            guard state.waiting.count < Self.greatestQueue else {
+            if state.origin == nil, state.waiting.count == Self.maxHistory { state.waiting.removeFirst() }
+            guard state.waiting.count < Self.maxQueue else {
                 state.counts.dropped += 1
                 return true
             }

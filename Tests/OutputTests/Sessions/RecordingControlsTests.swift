@@ -125,12 +125,12 @@ struct RecordingControlsTests {
         let service = try PrivateService()
         let frames = GrayFrames()
         var options = fast()
-        options.greatestSize = 100_000
+        options.maxSize = 100_000
         let session = try await CaptureSession.start(
             service.daemon, frames.feed, to: "\(service.folder)/size.mov", options)
         frames.send(0..<40)
         let receipt = try await session.waitUntilEnd()
-        guard case .greatestSize = receipt.end else {
+        guard case .maxSize = receipt.end else {
             Issue.record("it ended by \(receipt.end)")
             return
         }

@@ -239,7 +239,7 @@ struct RecordingTests {
             #expect(await failure(wrong, path)?.code == .format, "\(wrong)")
         }
         #expect(await failure(good, path) { $0.duration = .zero }?.code == .format)
-        #expect(await failure(good, path) { $0.greatestSize = 50_000 }?.code == .format)
+        #expect(await failure(good, path) { $0.maxSize = 50_000 }?.code == .format)
         let entry = Box("mp4a", [UInt8](repeating: 0, count: 28))
         for sound in [
             SoundTrackSettings(timeScale: 0, entry: entry),

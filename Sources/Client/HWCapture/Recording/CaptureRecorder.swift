@@ -42,7 +42,7 @@ final class CaptureRecorder: Sendable {
         }
         (self.daemon, self.source, self.path, self.options, self.copy) = (daemon, source, path, options, copy)
         limit = try options.duration.map(Self.nanoseconds)
-        if let size = options.greatestSize, size <= CaptureFiles.smallestSize {
+        if let size = options.maxSize, size <= CaptureFiles.smallestSize {
             throw CaptureError(.format, "a recording does not fit in \(size) bytes")
         }
         if let sound = options.sound {
@@ -171,7 +171,7 @@ final class CaptureRecorder: Sendable {
         let held = max(0, created.maxFramesHeld ?? 0) + created.maxFramesInFlight
         let queue = try CaptureQueue(source.format, copy, held: held, limit: limit)
         let plan = CaptureFiles.Plan(
-            path: path, replaces: options.replaces, isNumbered: false, maxSize: options.greatestSize,
+            path: path, replaces: options.replaces, isNumbered: false, maxSize: options.maxSize,
             color: settings.color, sound: options.sound?.settings)
         let writer = try CaptureWriter(plan, wake: queue.wake)
         let frames = CaptureRecording(
@@ -217,7 +217,7 @@ final class CaptureRecorder: Sendable {
 
     /// Why a recording that has not failed has no file.
     private static func failure(_ end: CaptureSession.End, hasPauses: Bool) -> CaptureError {
-        if case .greatestSize = end {
+        if case .maxSize = end {
             return CaptureError(.format, "the greatest size has no room for the first frame: no file was written")
         }
         let reason = hasPauses ? "the source sent no frame outside of pauses" : "the source sent no frame"
@@ -228,7 +228,7 @@ final class CaptureRecorder: Sendable {
         switch cause {
         case .request: return (.stopped, nil)
         case .duration: return (.duration, nil)
-        case .maxSize: return (.greatestSize, nil)
+        case .maxSize: return (.maxSize, nil)
         case .source(let reason): return (.source(reason), nil)
         case .failed(let error):
             let failure = CaptureError(error)
