@@ -5,7 +5,8 @@ import Testing
 
 /// ICC profiles, of files whose pictures all have the same one and of files whose pictures do not.
 @Suite struct ProfileComparisonTests {
-    private let (first, second): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5])
+    private let first: [UInt8] = [1, 2, 3]
+    private let second: [UInt8] = [4, 5]
 
     @Test func sameForAllPictures() {
         #expect(FactComparison.profile(nil, nil, varies: false) == nil)

@@ -95,7 +95,10 @@ extension EndToEnd {
                             answer, to: connection.rawValue, deadline: MonotonicTime.now + hangLimit)
                         return true
                     }
-                    guard hasAnswered else { return Issue.record("only \(calls.value) came") }
+                    guard hasAnswered else {
+                        Issue.record("only \(calls.value) came")
+                        return
+                    }
                 }
             }
             // Only sessions that convert frames have a count.
