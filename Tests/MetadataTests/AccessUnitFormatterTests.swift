@@ -18,8 +18,11 @@ import Testing
 
     private static let record: DecoderConfigurationRecord = {
         var record = DecoderConfigurationRecord()
-        record.arrays = [(.vps, [sets[0]]), (.sps, [sets[1], upper[0]]), (.pps, [sets[2], upper[1]])].map {
-            DecoderConfigurationRecord.NALArray(arrayCompleteness: true, nalUnitType: $0.0, nalUnits: $0.1)
+        let units: [(NALUnitType, [[UInt8]])] = [
+            (.vps, [sets[0]]), (.sps, [sets[1], upper[0]]), (.pps, [sets[2], upper[1]]),
+        ]
+        record.arrays = units.map { type, units in
+            DecoderConfigurationRecord.NALArray(arrayCompleteness: true, nalUnitType: type, nalUnits: units)
         }
         return record
     }()
