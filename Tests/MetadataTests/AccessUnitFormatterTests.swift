@@ -38,7 +38,11 @@ import Testing
         if isChanged { formatter.change(to: Self.record) }
         let bytes = Self.joined(units)
         if formatter.keepsBytes(isSync: isSync) { return bytes }
-        try bytes.withUnsafeBytes { unit throws(MediaError) in try formatter.format(unit, isSync: isSync) }
+        var failure: MediaError?
+        bytes.withUnsafeBytes { unit in
+            do throws(MediaError) { try formatter.format(unit, isSync: isSync) } catch { failure = error }
+        }
+        if let failure { throw failure }
         return formatter.bytes
     }
 
