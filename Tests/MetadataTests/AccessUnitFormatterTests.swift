@@ -18,8 +18,11 @@ import Testing
 
     private static let record: DecoderConfigurationRecord = {
         var record = DecoderConfigurationRecord()
-        record.arrays = [(.vps, [sets[0]]), (.sps, [sets[1], upper[0]]), (.pps, [sets[2], upper[1]])].map {
-            DecoderConfigurationRecord.NALArray(arrayCompleteness: true, nalUnitType: $0.0, nalUnits: $0.1)
+        let units: [(NALUnitType, [[UInt8]])] = [
+            (.vps, [sets[0]]), (.sps, [sets[1], upper[0]]), (.pps, [sets[2], upper[1]]),
+        ]
+        record.arrays = units.map { type, units in
+            DecoderConfigurationRecord.NALArray(arrayCompleteness: true, nalUnitType: type, nalUnits: units)
         }
         return record
     }()
@@ -35,7 +38,11 @@ import Testing
         if isChanged { formatter.change(to: Self.record) }
         let bytes = Self.joined(units)
         if formatter.keepsBytes(isSync: isSync) { return bytes }
-        try bytes.withUnsafeBytes { unit throws(MediaError) in try formatter.format(unit, isSync: isSync) }
+        var failure: MediaError?
+        bytes.withUnsafeBytes { unit in
+            do throws(MediaError) { try formatter.format(unit, isSync: isSync) } catch { failure = error }
+        }
+        if let failure { throw failure }
         return formatter.bytes
     }
 

@@ -89,8 +89,7 @@ final class ContainerWriter: @unchecked Sendable {
             chaptersNote = FileCopy.chapters(from: source, to: context, format, edits.range)
             copy = try StreamCopy(
                 from: source, to: context, format, edits, isSeekable: sink.isFile,
-                hasChapters: context.pointee.nb_chapters > 0,
-                hasTimecode: timecode != nil)
+                hasChapters: context.pointee.nb_chapters > 0, hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
             Self.free(context, packet)
