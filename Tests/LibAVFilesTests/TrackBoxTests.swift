@@ -260,7 +260,8 @@ struct BoxWalk {
             "stsd", fields: [0, 0, 0, 0, 0, 0, 0, 2],
             children: [Box("hvc1", fields: head, children: [profile]), Box("hvc1", fields: head, children: [])])
         let count = UInt8(entries.count)
-        let groups = entries.enumerated().flatMap { [UInt8($0.offset + 1), 1, $0.element] }
+        var groups: [UInt8] = []
+        for (index, entry) in entries.enumerated() { groups += [UInt8(index + 1), 1, entry] }
         let table = Box(
             "stbl",
             children: [described, full("stsc", [count] + groups), full("stco", [count] + entries.map { 8 * $0 })])
