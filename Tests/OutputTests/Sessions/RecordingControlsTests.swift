@@ -4,6 +4,7 @@ import Glibc
 import HWCapture
 import HWClient
 import HWMovies
+import Synchronization
 import Testing
 
 /// What ffmpeg's programs say of a file.
@@ -98,20 +99,12 @@ struct RecordingControlsTests {
         let session = try await CaptureSession.start(service.daemon, frames.feed, to: path, fast())
         frames.send(0..<10)
         #expect(session.mark("first"))
-        let marker = Task {
-            var count = 0
-            while !Task.isCancelled {
-                if session.mark() { count += 1 }
-                // Chapters' times are in milliseconds.
-                try? await Task.sleep(for: .milliseconds(5))
-            }
-            return count
-        }
+        let marker = Marker(session)
         frames.send(10..<20)
+        while marker.count == 0 { try await Task.sleep(for: .milliseconds(5)) }
         let receipt = try await session.stop()
-        marker.cancel()
-        let count = await marker.value
-        #expect(count > 0 && receipt.marks.count == count + 1)
+        let count = await marker.end()
+        #expect(receipt.marks.count == count + 1)
         guard case .stopped = receipt.end else {
             Issue.record("it ended by \(receipt.end)")
             return
@@ -196,5 +189,30 @@ struct RecordingControlsTests {
         #expect(
             try Probe.run(["ffmpeg", "-v", "error", "-xerror", "-i", path, "-map", "0:a", "-f", "null", "-"])
                 .isEmpty)
+    }
+}
+
+/// Marks a recording again and again, on a thread of its own.
+private final class Marker: Sendable {
+    private let state = Mutex((count: 0, ends: false, hasEnded: false))
+
+    var count: Int { state.withLock { $0.count } }
+
+    init(_ session: CaptureSession) {
+        Thread.detachNewThread { [self] in
+            while !state.withLock({ $0.ends }) {
+                if session.mark() { state.withLock { $0.count += 1 } }
+                // Chapters' times are in milliseconds.
+                usleep(5_000)
+            }
+            state.withLock { $0.hasEnded = true }
+        }
+    }
+
+    /// Returns how many marks were taken.
+    func end() async -> Int {
+        state.withLock { $0.ends = true }
+        while !state.withLock({ $0.hasEnded }) { try? await Task.sleep(for: .milliseconds(5)) }
+        return count
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
 internal import HWDLibAVReading
 internal import HWDMetadata
 internal import HWDModel
@@ -39,7 +40,10 @@ struct PacketReduction {
         return packet.withBytes { bytes in
             if isPCM { return addPCM(bytes, time, duration) }
             var payload = bytes[...]
-            if isAAC { payload = payload.dropFirst(Self.adtsHeaderSize(bytes)) }
+            if isAAC {
+                payload = payload.dropFirst(Self.adtsHeaderSize(bytes))
+                payload = payload.dropFirst(Self.programConfigSize(payload))
+            }
             // A muxer of QuickTime text fills gaps with empty samples.
             if isSubtitle, !payload.contains(where: { $0 != 0 }) { return [] }
             return [PacketRecord(time: time, duration: duration, digest: FNV1a(payload).value)]
@@ -76,5 +80,28 @@ struct PacketReduction {
         let length = Int(bytes[3] & 3) << 11 | Int(bytes[4]) << 3 | Int(bytes[5]) >> 5
         guard length == bytes.count else { return 0 }
         return bytes[1] & 1 == 1 ? 7 : 9
+    }
+    /// Bytes of the `program_config_element` (ISO/IEC 14496-3 4.4.1.1) with which an AAC frame begins, 0 without one: containers
+    /// whose header has the configuration leave it out of the first frame.
+    private static func programConfigSize(_ frame: Slice<UnsafeRawBufferPointer>) -> Int {
+        // id_syn_ele ID_PCE; the element has at most 31 + 8 + 255 bytes.
+        guard let first = frame.first, first >> 5 == 5 else { return 0 }
+        var bits = BitReader(Array(frame.prefix(320)))
+        do {
+            // id_syn_ele, element_instance_tag, object_type, sampling_frequency_index.
+            try bits.skip(3 + 4 + 2 + 4)
+            // Front, side and back elements have a flag beside their tags, as coupling elements have.
+            let flagged = try bits.readBits(4) + bits.readBits(4) + bits.readBits(4)
+            let plain = try bits.readBits(2) + bits.readBits(3)
+            let coupling = try bits.readBits(4)
+            // The numbers of mixdown elements, and the matrix's index with its flag.
+            for size in [4, 4, 3] where try bits.readFlag() { try bits.skip(size) }
+            try bits.skip(5 * Int(flagged + coupling) + 4 * Int(plain))
+            try bits.skip((8 - bits.position & 7) & 7)
+            try bits.skip(8 * Int(bits.readBits(8)))
+        } catch {
+            return 0
+        }
+        return bits.position / 8
     }
 }
